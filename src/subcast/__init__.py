@@ -1,0 +1,1 @@
+"""Keep forecasting when only some of the variables arrive."""

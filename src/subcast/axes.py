@@ -1,0 +1,149 @@
+"""The axis alphabet, and the two checks every public function shares.
+
+====== =========================================================
+letter axis
+====== =========================================================
+b      windows in a batch
+t      lookback steps (and, for a whole series, its steps)
+h      horizon steps
+n      variables
+s      the variables present, a subset of n
+f      features: the reading first, then time of day and the like
+k      neighbours
+====== =========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+
+AXES = {
+    "b": "windows",
+    "t": "steps",
+    "h": "horizon steps",
+    "n": "variables",
+    "s": "variables present",
+    "f": "features",
+    "k": "neighbours",
+}
+
+
+def describe_axes(axes: str) -> str:
+    """Spell out a string of axis letters.
+
+    >>> describe_axes("tn")
+    '[t, n] (steps x variables)'
+    """
+    return f"[{', '.join(axes)}] ({' x '.join(AXES[axis] for axis in axes)})"
+
+
+def check_axes(argument: str, array: NDArray[np.generic], axes: str, **sizes: int) -> None:
+    """Raise one clear sentence unless `array` has the axes named, of the sizes given.
+
+    >>> check_axes("windows", np.zeros((3, 12, 5)), "btn", t=12)
+    >>> check_axes("windows", np.zeros((12, 5)), "btn")
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: windows must be [b, t, n] (windows x steps x variables), got shape (12, 5)
+    """
+    if array.ndim != len(axes):
+        raise InputError(f"{argument} must be {describe_axes(axes)}, got shape {array.shape}")
+    for axis, found in zip(axes, array.shape, strict=True):
+        if axis in sizes and sizes[axis] != found:
+            raise InputError(
+                f"{argument} must be {describe_axes(axes)} with {sizes[axis]} {AXES[axis]}, "
+                f"got {found} (shape {array.shape})"
+            )
+
+
+def variable_indices(
+    present: ArrayLike | Sequence[str],
+    n: int,
+    names: Sequence[str] | None = None,
+    argument: str = "variables",
+) -> NDArray[np.int64]:
+    """Turn names, indices or a boolean mask of variables into indices, in the order given.
+
+    Parameters
+    ----------
+    present
+        names (when `names` is given), indices, or a boolean mask of length `n`
+    n
+        the number of variables
+    names
+        the variables' names, in order
+    argument
+        what to call `present` in an error
+
+    Examples
+    --------
+    >>> variable_indices([True, False, True], 3)
+    array([0, 2])
+    >>> variable_indices(["b"], 3, names=["a", "b", "c"])
+    array([1])
+    >>> variable_indices(["d"], 3, names=["a", "b", "c"])
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: variables names 'd', which is not among the 3 variables (a, b, c)
+    """
+    chosen = np.asarray(present)
+    if chosen.ndim != 1:
+        raise InputError(
+            f"{argument} must be a flat list of names, of indices or a boolean mask, got shape {chosen.shape}"
+        )
+    if chosen.size == 0:
+        raise InputError(f"{argument} is empty: at least one of the {n} variables must be named")
+    if chosen.dtype == bool:
+        if chosen.size != n:
+            raise InputError(
+                f"{argument} as a mask must have one entry for each of the {n} variables, got {chosen.size}"
+            )
+        indices = np.flatnonzero(chosen)
+        if indices.size == 0:
+            raise InputError(
+                f"{argument} as a mask has no True: at least one of the {n} variables must be named"
+            )
+        return indices.astype(np.int64)
+    if chosen.dtype.kind in "OUS":
+        return _indices_of_names([str(name) for name in chosen], n, names, argument)
+    if chosen.dtype.kind not in "iu":
+        raise InputError(
+            f"{argument} must be names, indices or a boolean mask, got values of type {chosen.dtype}"
+        )
+    indices = chosen.astype(np.int64)
+    wrong = indices[(indices < 0) | (indices >= n)]
+    if wrong.size:
+        raise InputError(
+            f"{argument} holds index {wrong[0]}, but the {n} variables are numbered 0 to {n - 1}"
+        )
+    _refuse_repeats(indices.tolist(), argument)
+    return indices
+
+
+def _indices_of_names(
+    wanted: list[str], n: int, names: Sequence[str] | None, argument: str
+) -> NDArray[np.int64]:
+    if names is None:
+        raise InputError(
+            f"{argument} holds names, but these variables have none: give indices from 0 to {n - 1}"
+        )
+    place = {name: index for index, name in enumerate(names)}
+    for name in wanted:
+        if name not in place:
+            shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+            raise InputError(f"{argument} names {name!r}, which is not among the {n} variables ({shown})")
+    _refuse_repeats(wanted, argument)
+    return np.array([place[name] for name in wanted], dtype=np.int64)
+
+
+def _refuse_repeats(chosen: Sequence[object], argument: str) -> None:
+    seen: set[object] = set()
+    for item in chosen:
+        if item in seen:
+            raise InputError(f"{argument} names {item!r} twice: name each variable once")
+        seen.add(item)
