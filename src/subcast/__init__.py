@@ -1,1 +1,74 @@
-"""Keep forecasting when only some of the variables arrive."""
+"""Keep forecasting when only some of the variables arrive.
+
+The public names, in the order data flow through them; each is imported when it is first used, so that
+`import subcast` stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from subcast.datasets import DATASETS, load_dataset
+    from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError, SubcastError
+    from subcast.protocol import PROTOCOLS, Protocol
+    from subcast.scaling import Scaler
+    from subcast.series import Series
+    from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
+    from subcast.windows import Split, Windows
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DATASETS": "datasets",
+    "load_dataset": "datasets",
+    "Series": "series",
+    "Windows": "windows",
+    "Split": "windows",
+    "Scaler": "scaling",
+    "Protocol": "protocol",
+    "PROTOCOLS": "protocol",
+    "draw_subsets": "subsets",
+    "cluster_variables": "subsets",
+    "draw_cluster_subsets": "subsets",
+    "SubcastError": "errors",
+    "InputError": "errors",
+    "DataError": "errors",
+    "DataNotFoundError": "errors",
+    "DataWarning": "errors",
+}
+_MODULES = ("datasets", "metrics", "series", "subsets", "windows")
+
+__all__ = [
+    "DATASETS",
+    "PROTOCOLS",
+    "DataError",
+    "DataNotFoundError",
+    "DataWarning",
+    "InputError",
+    "Protocol",
+    "Scaler",
+    "Series",
+    "Split",
+    "SubcastError",
+    "Windows",
+    "cluster_variables",
+    "draw_cluster_subsets",
+    "draw_subsets",
+    "load_dataset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f"subcast.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"subcast.{name}")
+    raise AttributeError(f"module 'subcast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -105,33 +105,23 @@ def variable_indices(
             )
         indices = np.flatnonzero(chosen)
         if indices.size == 0:
-            raise InputError(
-                f"{argument} as a mask has no True: at least one of the {n} variables must be named"
-            )
+            raise InputError(f"{argument} as a mask has no True: at least one of the {n} variables must be named")
         return indices.astype(np.int64)
     if chosen.dtype.kind in "OUS":
         return _indices_of_names([str(name) for name in chosen], n, names, argument)
     if chosen.dtype.kind not in "iu":
-        raise InputError(
-            f"{argument} must be names, indices or a boolean mask, got values of type {chosen.dtype}"
-        )
+        raise InputError(f"{argument} must be names, indices or a boolean mask, got values of type {chosen.dtype}")
     indices = chosen.astype(np.int64)
     wrong = indices[(indices < 0) | (indices >= n)]
     if wrong.size:
-        raise InputError(
-            f"{argument} holds index {wrong[0]}, but the {n} variables are numbered 0 to {n - 1}"
-        )
+        raise InputError(f"{argument} holds index {wrong[0]}, but the {n} variables are numbered 0 to {n - 1}")
     _refuse_repeats(indices.tolist(), argument)
     return indices
 
 
-def _indices_of_names(
-    wanted: list[str], n: int, names: Sequence[str] | None, argument: str
-) -> NDArray[np.int64]:
+def _indices_of_names(wanted: list[str], n: int, names: Sequence[str] | None, argument: str) -> NDArray[np.int64]:
     if names is None:
-        raise InputError(
-            f"{argument} holds names, but these variables have none: give indices from 0 to {n - 1}"
-        )
+        raise InputError(f"{argument} holds names, but these variables have none: give indices from 0 to {n - 1}")
     place = {name: index for index, name in enumerate(names)}
     for name in wanted:
         if name not in place:

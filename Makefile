@@ -1,0 +1,49 @@
+# make demo: install and see it work.   make test: install and check everything.
+# Both need only Python 3.11+ and make, and are quick the second time.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+CORE   := $(VENV)/.core
+DEV    := $(VENV)/.dev
+BENCH  := $(VENV)/.bench
+# Where the real datasets are, for the tests and benchmarks that need them.
+export SUBCAST_DATA ?= $(wildcard ../shared/data)
+
+.PHONY: demo test lint bench clean
+
+demo: $(CORE)
+	$(BIN)/subcast demo --output demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --doctest-modules src tests README.md docs
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(BENCH)
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/retrieval.py
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "subcast needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(CORE)
+
+$(BENCH): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
+	@touch $@

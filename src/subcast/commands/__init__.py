@@ -1,0 +1,1 @@
+"""What the commands show: the library's results as text and pictures."""

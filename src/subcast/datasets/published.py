@@ -1,0 +1,203 @@
+"""The paper's four datasets in the file formats of their public homes.
+
+Each function says what the dataset is and reads the files that `load_dataset` found. Scale factors are applied,
+and codes for missing readings become NaN.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from subcast.datasets.base import Dataset, Source
+from subcast.errors import DataError
+from subcast.names import numbered_names
+from subcast.series import Series
+from subcast.tables.files import load_arrays, unpacked
+from subcast.tables.hdf5 import read_hdf5_frame
+
+COLLECTION = "https://github.com/laiguokun/multivariate-time-series-data"
+
+
+def metr_la(source: Source, paths: list[Path]) -> Series:
+    """METR-LA: traffic speed in mph at loop detectors on the highways of Los Angeles, March to June 2012.
+
+    34,272 steps of 207 variables, every 5min; 8.11 % of the readings are missing, written as 0 at the source;
+    scale factor 1. Inputs carry the time of day.
+    """
+    frame = read_hdf5_frame(paths[0])
+    values = frame.to_numpy(dtype=np.float32)
+    return Series(
+        np.where(values == 0, np.float32(np.nan), values),
+        tuple(str(name) for name in frame.columns),
+        frame.index.to_numpy(dtype="datetime64[ns]"),
+        freq="5min",
+        time_features=("time_of_day",),
+        name="metr-la",
+        unit="mph",
+        missing_code=0.0,
+    )
+
+
+def solar(source: Source, paths: list[Path]) -> Series:
+    """SOLAR: output in MW of photovoltaic plants in Alabama, 2006, as modelled by NREL.
+
+    52,560 steps of 137 variables, every 10min; 0 % of the readings are missing (the nights are zeros, and are
+    values); scale factor 1.
+    """
+    values = _read_matrix(paths[0])
+    return Series(
+        values,
+        tuple(f"plant-{name[1:]}" for name in numbered_names(values.shape[1])),
+        _grid("2006-01-01", values.shape[0], "10min"),
+        freq="10min",
+        name="solar",
+        unit="MW",
+    )
+
+
+def traffic(source: Source, paths: list[Path]) -> Series:
+    """TRAFFIC: road occupancy at sensors of the San Francisco Bay area, 2015 and 2016.
+
+    17,544 steps of 862 variables, every 1h; 0 % of the readings are missing; scale factor 1000, so that the unit
+    is thousandths of the time a vehicle is over the sensor.
+    """
+    values = _read_matrix(paths[0])
+    return Series(
+        values * np.float32(1000),
+        tuple(f"sensor-{name[1:]}" for name in numbered_names(values.shape[1])),
+        _grid("2015-01-01", values.shape[0], "1h"),
+        freq="1h",
+        name="traffic",
+        unit="occupancy x 1000",
+    )
+
+
+def ecg5000(source: Source, paths: list[Path]) -> Series:
+    """ECG5000: heartbeats of one patient, each row one beat, each column one of its 140 samples.
+
+    5,000 steps of 140 variables, one beat a step (no times: the beats are in no order of time); 0 % of the
+    readings are missing; scale factor 10.
+    """
+    if paths[0].suffix == ".npz":
+        values = load_arrays(paths[0])["values"].astype(np.float32)
+    elif paths[0].suffix == ".tsv":
+        beats = [_read_matrix(path, separator="\t")[:, 1:] for path in paths]  # the first column is the class
+        values = np.concatenate(beats)
+    else:
+        values = _read_matrix(paths[0])
+    return Series(values * np.float32(10), tuple(f"t{place:03d}" for place in range(values.shape[1])), name="ecg5000")
+
+
+def _grid(start: str, steps: int, freq: str) -> NDArray[np.datetime64]:
+    return pd.date_range(start, periods=steps, freq=freq).to_numpy(dtype="datetime64[ns]")
+
+
+def _read_matrix(path: Path, separator: str = ",") -> NDArray[np.float32]:
+    """Numbers separated by commas or tabs, without names (a first line that is no numbers is passed over)."""
+    import io
+
+    raw = unpacked(path)
+    first = raw.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
+    try:
+        [float(cell) for cell in first.split(separator)]
+        header = None
+    except ValueError:
+        header = 0
+    try:
+        frame = pd.read_csv(io.BytesIO(raw), sep=separator, header=header, dtype=np.float32, encoding="utf-8-sig")
+    except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path.name} is not the table of numbers it should be ({error}): fetch it again") from None
+    values = frame.to_numpy()
+    incomplete = np.flatnonzero(np.isnan(values).any(axis=1))
+    if incomplete.size:
+        raise DataError(
+            f"{path.name} is cut short or damaged: line {incomplete[0] + 1} has fewer than {values.shape[1]} numbers; "
+            "fetch it again"
+        )
+    return values
+
+
+PUBLISHED = (
+    Dataset(
+        "metr-la",
+        34_272,
+        207,
+        "5min",
+        0.0811,
+        1,
+        "METR-LA, whole",
+        (
+            Source(
+                ("metr-la.h5",),
+                "the data folder that https://github.com/liyaguang/DCRNN links to",
+                "https://drive.google.com/uc?export=download&id=1pAGRfzMx6K9WWsfDcD1NMbIif0T0saFC",
+            ),
+        ),
+        metr_la,
+    ),
+    Dataset(
+        "solar",
+        52_560,
+        137,
+        "10min",
+        0.0,
+        1,
+        "SOLAR (solar_AL), whole",
+        (
+            Source(
+                ("solar_AL.txt.gz", "solar_AL.txt"),
+                f"{COLLECTION} (solar-energy)",
+                f"{COLLECTION}/raw/master/solar-energy/solar_AL.txt.gz",
+            ),
+        ),
+        solar,
+    ),
+    Dataset(
+        "traffic",
+        17_544,
+        862,
+        "1h",
+        0.0,
+        1000,
+        "TRAFFIC, whole",
+        (
+            Source(
+                ("traffic.txt.gz", "traffic.txt"),
+                f"{COLLECTION} (traffic)",
+                f"{COLLECTION}/raw/master/traffic/traffic.txt.gz",
+            ),
+        ),
+        traffic,
+    ),
+    Dataset(
+        "ecg5000",
+        5_000,
+        140,
+        "one beat",
+        0.0,
+        10,
+        "ECG5000, whole (train rows, then test rows)",
+        (
+            Source(
+                ("ECG5000_TRAIN.tsv", "ECG5000_TEST.tsv"),
+                "the UCR archive (https://www.cs.ucr.edu/~eamonn/time_series_data_2018)",
+                together=True,
+            ),
+            Source(
+                ("ECG_data.csv", "ecg5000.csv", "ECG5000.csv"),
+                "https://github.com/microsoft/StemGNN (dataset)",
+                "https://raw.githubusercontent.com/microsoft/StemGNN/master/dataset/ECG_data.csv",
+            ),
+            Source(
+                ("ecg5000.npz",),
+                "the project's data folder",
+                sha256="594537e4456108bc5ff8eb10143ffc154c07a6efcc2f272f2d10ef749551e4f3",
+            ),
+        ),
+        ecg5000,
+    ),
+)

@@ -1,0 +1,135 @@
+"""Scaler: bring readings to mean 0 and deviation 1, fitted on training data only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+from subcast.windows import Windows
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """Normalise readings by mean and standard deviation, one pair for all variables or one for each.
+
+    Fitted on the inputs of the training windows as a model sees them: a step that lies in twelve windows counts
+    twelve times. Missing readings do not count, and stay missing. A variable that never changes, or has no reading,
+    is only shifted.
+
+    Parameters
+    ----------
+    mean, scale
+        [n], or [1] when one pair serves all variables
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subcast.series import Series
+    >>> values = np.column_stack([np.arange(100.0), 1000 * np.arange(100.0)])
+    >>> train, _, _ = Series(values).split(lookback=3, horizon=1)
+    >>> scaler = Scaler.fit(train)
+    >>> np.allclose(scaler.inverse(scaler.transform(values)), values, atol=0.01)
+    True
+    >>> Scaler.fit(train, per_variable=False).mean.shape
+    (1,)
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, train: Windows, *, per_variable: bool | None = None) -> Scaler:
+        """Take mean and deviation from the training inputs.
+
+        Parameters
+        ----------
+        train
+            the training windows
+        per_variable
+            one pair for each variable, or one for all; what the windows' protocol says by default
+        """
+        if per_variable is None:
+            per_variable = train.protocol.per_variable_scale
+        weights = _times_seen(train)
+        count, total = _weighted_sums(train.series.values, weights, None)
+        if not per_variable:
+            count, total = count.sum(keepdims=True), total.sum(keepdims=True)
+        mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+        _, squares = _weighted_sums(train.series.values, weights, mean)
+        if not per_variable:
+            squares = squares.sum(keepdims=True)
+        variance = np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
+        return cls(mean, _usable(np.sqrt(variance), mean))
+
+    def transform(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
+        """Normalise readings whose variables lie along `axis`."""
+        mean, scale = self._along(values, axis)
+        return ((values - mean) / scale).astype(np.float32)
+
+    def inverse(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
+        """Bring normalised readings back to their own units."""
+        mean, scale = self._along(values, axis)
+        return (values * scale + mean).astype(np.float32)
+
+    def select(self, variables: ArrayLike) -> Scaler:
+        """The scaler of some of the variables, by number or mask."""
+        if self.mean.size == 1:
+            return self
+        chosen = np.asarray(variables)
+        return Scaler(self.mean[chosen], self.scale[chosen])
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Give mean and scale as plain lists, for JSON."""
+        return {"mean": self.mean.tolist(), "scale": self.scale.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Sequence[float]]) -> Scaler:
+        """Make a scaler of what `to_dict` gave."""
+        return cls(np.asarray(stored["mean"], dtype=np.float64), np.asarray(stored["scale"], dtype=np.float64))
+
+    def _along(self, values: NDArray[np.floating[Any]], axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self.mean.size == 1:
+            return self.mean, self.scale
+        if values.shape[axis] != self.mean.size:
+            raise InputError(
+                f"values must have {self.mean.size} variables along axis {axis}, as the scaler was fitted on, "
+                f"got shape {values.shape}"
+            )
+        shape = [1] * values.ndim
+        shape[axis] = self.mean.size
+        return self.mean.reshape(shape), self.scale.reshape(shape)
+
+
+def _times_seen(windows: Windows) -> NDArray[np.int64]:
+    """In how many windows' inputs each step of the series lies: [t]."""
+    starts = np.asarray(windows.starts, dtype=np.int64)
+    edges = np.bincount(starts, minlength=len(windows.series) + 1)
+    edges[windows.lookback :] -= np.bincount(starts, minlength=len(windows.series) + 1)[: -windows.lookback]
+    return np.cumsum(edges)[: len(windows.series)]
+
+
+def _weighted_sums(
+    values: NDArray[np.float32], weights: NDArray[np.int64], centre: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Over the steps: the weights of the readings there are, and their weighted sum (of squares about a centre)."""
+    n = values.shape[1]
+    count, total = np.zeros(n), np.zeros(n)
+    for first in range(0, values.shape[0], _CHUNK):
+        block = values[first : first + _CHUNK].astype(np.float64)  # [chunk, n]
+        weight = weights[first : first + _CHUNK, None] * ~np.isnan(block)
+        block = np.nan_to_num(block) if centre is None else np.nan_to_num(block - centre) ** 2
+        count += weight.sum(axis=0)
+        total += (weight * block).sum(axis=0)
+    return count, total
+
+
+def _usable(deviation: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 in place of a deviation that is nothing but rounding."""
+    return np.where(deviation > 1e-7 * np.maximum(np.abs(mean), 1e-30), deviation, 1.0)

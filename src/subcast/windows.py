@@ -1,0 +1,212 @@
+"""Windows over a series as views, and the chronological split into training, validation and test parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+from subcast.protocol import Protocol, get_protocol
+from subcast.series import Series
+
+Index = slice | ArrayLike
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+class Batch(NamedTuple):
+    """Some windows as a model wants them."""
+
+    inputs: NDArray[np.float32]  # [b, t, n, f]
+    targets: NDArray[np.float32]  # [b, h, n], NaN where not counted
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Windows:
+    """Every stretch of `lookback` steps of a series with the `horizon` steps that follow.
+
+    A window costs nothing: `readings` and `targets` are views of the series, and only `batch` copies, and only the
+    windows asked for. `windows[::10]` is every tenth of them.
+
+    Parameters
+    ----------
+    series
+        what the windows look at
+    lookback, horizon
+        steps a model sees, steps it forecasts
+    starts
+        the first step of each window, all of them by default
+    protocol
+        what counts as missing among the targets
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> windows = Series(np.arange(20).reshape(10, 2)).windows(lookback=3, horizon=2)
+    >>> windows
+    6 windows of 3 + 2 steps over 2 variables
+    >>> windows.readings[1, :, 0], windows.targets[1, :, 0]
+    (array([2., 4., 6.], dtype=float32), array([ 8., 10.], dtype=float32))
+    >>> windows.batch([0, 5]).inputs.shape
+    (2, 3, 2, 1)
+    """
+
+    series: Series
+    lookback: int
+    horizon: int
+    starts: range = field(default=range(-1))
+    protocol: Protocol = field(default_factory=lambda: get_protocol("default"))
+
+    def __post_init__(self) -> None:
+        for argument, value in (("lookback", self.lookback), ("horizon", self.horizon)):
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{argument} must be a whole number of steps, 1 or more, got {value!r}")
+        most = len(self.series) - self.lookback - self.horizon + 1
+        if most < 1:
+            raise InputError(
+                f"a window needs {self.lookback + self.horizon} steps (lookback {self.lookback} + horizon "
+                f"{self.horizon}), but {self.series.name!r} has only {len(self.series)}: "
+                "give more steps or a shorter window"
+            )
+        if self.starts == range(-1):
+            object.__setattr__(self, "starts", range(most))
+        elif len(self.starts) and (min(self.starts) < 0 or max(self.starts) >= most):
+            raise InputError(f"starts must lie between 0 and {most - 1}, got {min(self.starts)} to {max(self.starts)}")
+
+    def __len__(self) -> int:
+        """The number of windows."""
+        return len(self.starts)
+
+    def __getitem__(self, which: slice) -> Windows:
+        """Some of the windows, such as `windows[::10]`."""
+        if not isinstance(which, slice):
+            raise InputError(
+                f"windows are chosen by a slice such as windows[::10], got {which!r}; use batch for others"
+            )
+        return Windows(self.series, self.lookback, self.horizon, self.starts[which], self.protocol)
+
+    def __repr__(self) -> str:
+        """Show how many, and of what size."""
+        return (
+            f"{len(self):,} windows of {self.lookback} + {self.horizon} steps over {self.series.n_variables} variables"
+        )
+
+    @property
+    def readings(self) -> NDArray[np.float32]:
+        """What a model sees, without time features: [b, t, n], a view of the series."""
+        return self._view(self.series.values, 0, self.lookback)
+
+    @property
+    def targets(self) -> NDArray[np.float32]:
+        """What comes next, as it was read: [b, h, n], a view of the series."""
+        return self._view(self.series.values, self.lookback, self.horizon)
+
+    @property
+    def features(self) -> NDArray[np.float32] | None:
+        """The time features of what a model sees, the same for every variable: [b, t, f - 1], or None."""
+        features = self.series.features
+        return None if features is None else self._view(features, 0, self.lookback)
+
+    @property
+    def times(self) -> NDArray[np.datetime64] | None:
+        """When each target step is: [b, h], a view; None when the series has no times."""
+        if self.series.times is None:
+            return None
+        return self._view(self.series.times[:, None], self.lookback, self.horizon)[:, :, 0]
+
+    def _view(self, array: NDArray[_Kind], skip: int, length: int) -> NDArray[_Kind]:
+        rows = sliding_window_view(array, length, axis=0)  # [start, n, length]
+        if not len(self.starts):
+            return rows[:0].swapaxes(1, 2)
+        first, last, step = self.starts[0] + skip, self.starts[-1] + skip, self.starts.step
+        chosen = slice(first, last + 1, step) if step > 0 else slice(first, last - 1 if last else None, step)
+        return rows[chosen].swapaxes(1, 2)  # [b, length, n]
+
+    def batch(self, which: Index = slice(None)) -> Batch:
+        """Some windows as arrays of their own: inputs [b, t, n, f] and targets [b, h, n].
+
+        Missing inputs stay NaN; targets that do not count are NaN.
+        """
+        rows = which if isinstance(which, slice) else np.asarray(which)
+        readings = self.readings[rows]  # [b, t, n]
+        inputs = np.empty((*readings.shape, self.series.n_features), dtype=np.float32)
+        inputs[..., 0] = readings
+        features = self.features
+        if features is not None:
+            inputs[..., 1:] = features[rows][:, :, None, :]
+        targets = np.array(self.targets[rows])
+        if self.protocol.zeros_missing_in_targets:
+            targets[targets == 0] = np.nan
+        return Batch(inputs, targets)
+
+    def batches(self, size: int = 64) -> Iterator[Batch]:
+        """All windows in order, `size` at a time."""
+        if size < 1:
+            raise InputError(f"size must be 1 or more windows, got {size}")
+        for first in range(0, len(self), size):
+            yield self.batch(slice(first, first + size))
+
+
+class Split(NamedTuple):
+    """The three parts of a series, in order of time."""
+
+    train: Windows
+    val: Windows
+    test: Windows
+
+
+def split_series(
+    series: Series,
+    lookback: int,
+    horizon: int,
+    *,
+    shares: tuple[float, float, float] | None = None,
+    gap: int | None = None,
+    protocol: str | Protocol = "default",
+) -> Split:
+    """Cut a series into training, validation and test windows (see `Series.split`)."""
+    rules = get_protocol(protocol)
+    shares = rules.shares if shares is None else tuple(shares)  # type: ignore[assignment]
+    if shares is None or len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-6:
+        raise InputError(f"shares must be three positive numbers that add up to 1, got {shares}")
+    whole = Windows(series, lookback, horizon)  # checks lookback and horizon
+    if rules.missing_code_in_inputs and series.missing_code is not None:
+        series = series.filled(series.missing_code)
+    if rules.windows_first:
+        if gap is not None:
+            raise InputError(f"gap={gap} does not go with protocol {rules.name!r}, whose parts overlap at their edges")
+        bounds = _bounds_of_windows(len(whole), shares, lookback + horizon)
+    else:
+        bounds = _bounds_of_steps(len(series), shares, lookback + horizon, gap)
+    for part, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
+        if last - first < lookback + horizon:
+            raise InputError(
+                f"the {part} part would have {max(last - first, 0)} steps, fewer than one window of "
+                f"{lookback + horizon}: give more than the {len(series)} steps there are, or a shorter window"
+            )
+    parts = (Windows(series[first:last], lookback, horizon, protocol=rules) for first, last in bounds)
+    return Split(*parts)
+
+
+def _bounds_of_windows(n: int, shares: tuple[float, float, float], window: int) -> list[tuple[int, int]]:
+    """First and last step of each part when the n windows are divided; parts share up to window - 1 steps."""
+    train, test = round(n * shares[0]), round(n * shares[2])
+    cuts = (0, train, n - test, n)
+    return [(first, last + window - 1) for first, last in pairwise(cuts)]
+
+
+def _bounds_of_steps(
+    steps: int, shares: tuple[float, float, float], window: int, gap: int | None
+) -> list[tuple[int, int]]:
+    """First and last step of each part when the steps are divided, with a gap between."""
+    gap = window - 1 if gap is None else gap
+    if gap < 0:
+        raise InputError(f"gap must be 0 or more steps, got {gap}")
+    used = steps - 2 * gap
+    train, test = round(used * shares[0]), round(used * shares[2])
+    return [(0, train), (train + gap, steps - test - gap), (steps - test, steps)]
