@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from subcast.series import Series
 
 Index = slice | ArrayLike
 _Kind = TypeVar("_Kind", bound=np.generic)
+_ALL = range(-1)  # stands for every window; told apart from other empty ranges by identity
 
 
 class Batch(NamedTuple):
@@ -59,7 +61,7 @@ class Windows:
     series: Series
     lookback: int
     horizon: int
-    starts: range = field(default=range(-1))
+    starts: range = _ALL
     protocol: Protocol = field(default_factory=lambda: get_protocol("default"))
 
     def __post_init__(self) -> None:
@@ -73,7 +75,7 @@ class Windows:
                 f"{self.horizon}), but {self.series.name!r} has only {len(self.series)}: "
                 "give more steps or a shorter window"
             )
-        if self.starts == range(-1):
+        if self.starts is _ALL:
             object.__setattr__(self, "starts", range(most))
         elif len(self.starts) and (min(self.starts) < 0 or max(self.starts) >= most):
             raise InputError(f"starts must lie between 0 and {most - 1}, got {min(self.starts)} to {max(self.starts)}")
@@ -186,11 +188,17 @@ def split_series(
     for part, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
         if last - first < lookback + horizon:
             raise InputError(
-                f"the {part} part would have {max(last - first, 0)} steps, fewer than one window of "
-                f"{lookback + horizon}: give more than the {len(series)} steps there are, or a shorter window"
+                f"the {part} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
+                f"of {lookback + horizon}: give a longer series (about {_enough(shares, lookback + horizon, gap)} steps), "
+                "a shorter window or other shares"
             )
     parts = (Windows(series[first:last], lookback, horizon, protocol=rules) for first, last in bounds)
     return Split(*parts)
+
+
+def _enough(shares: tuple[float, float, float], window: int, gap: int | None) -> int:
+    """About how many steps give each part a window."""
+    return ceil(window / min(shares)) + 2 * (window - 1 if gap is None else gap)
 
 
 def _bounds_of_windows(n: int, shares: tuple[float, float, float], window: int) -> list[tuple[int, int]]:

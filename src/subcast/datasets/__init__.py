@@ -11,11 +11,20 @@ from subcast.datasets.clouds import generate_clouds
 from subcast.datasets.published import PUBLISHED
 from subcast.errors import DataError
 from subcast.series import Series
+from subcast.tables.grid import step_name
 
 CLOUDS_PLANTS, CLOUDS_STEPS = 40, 8_640
 
 
-def clouds(n_plants: int = CLOUDS_PLANTS, n_steps: int = CLOUDS_STEPS, *, seed: int = 0, **options: Any) -> Series:
+def load_clouds(
+    n_plants: int = CLOUDS_PLANTS,
+    n_steps: int = CLOUDS_STEPS,
+    *,
+    seed: int = 0,
+    start: str = "2007-05-01",
+    step_minutes: int = 10,
+    **options: Any,
+) -> Series:
     """Clouds: output in MW of solar plants under drifting clouds, generated, so it needs no file.
 
     8,640 steps of 40 variables (60 days) unless asked for more, every 10min; 0 % of the readings are missing (the
@@ -28,15 +37,15 @@ def clouds(n_plants: int = CLOUDS_PLANTS, n_steps: int = CLOUDS_STEPS, *, seed: 
         any size; 137 x 52,560 is that of SOLAR
     seed
         which field; equal seeds give equal fields, to 1e-5 across machines
-    options
-        the rest of `generate_clouds`
+    start, step_minutes, options
+        as in `generate_clouds`
     """
-    field = generate_clouds(n_plants, n_steps, seed=seed, **options)
+    field = generate_clouds(n_plants, n_steps, seed=seed, start=start, step_minutes=step_minutes, **options)
     return Series(
         field.values,
         field.names,
         field.times,
-        freq=f"{options.get('step_minutes', 10)}min",
+        freq=step_name(step_minutes * 60 * 10**9),
         graph=field.graph,
         positions=field.positions.astype("float32"),
         name="clouds",
@@ -46,7 +55,7 @@ def clouds(n_plants: int = CLOUDS_PLANTS, n_steps: int = CLOUDS_STEPS, *, seed: 
 
 DATASETS: dict[str, Dataset] = {
     "clouds": Dataset(
-        "clouds", CLOUDS_STEPS, CLOUDS_PLANTS, "10min", 0.0, 1, "generated, any size", sources=(), read=clouds
+        "clouds", CLOUDS_STEPS, CLOUDS_PLANTS, "10min", 0.0, 1, "generated, any size", sources=(), read=load_clouds
     ),
     **{dataset.name: dataset for dataset in (*PUBLISHED, *ARCHIVES)},
 }
@@ -75,7 +84,7 @@ def load_dataset(name: str, *, folder: str | Path | None = None, download: bool 
     Examples
     --------
     >>> load_dataset("clouds", n_plants=20, n_steps=288)
-    Series 'clouds': 288 steps x 20 variables, 2007-01-01T00:00 to 2007-01-02T23:50, every 10min
+    Series 'clouds': 288 steps x 20 variables, 2007-05-01T00:00 to 2007-05-02T23:50, every 10min
     """
     if name not in DATASETS:
         raise DataError(
@@ -83,10 +92,10 @@ def load_dataset(name: str, *, folder: str | Path | None = None, download: bool 
         )
     dataset = DATASETS[name]
     if name == "clouds":
-        return clouds(**options)
+        return load_clouds(**options)
     if options:
         raise DataError(f"{', '.join(options)} only goes with 'clouds', which is generated; {name!r} is read as it is")
     return load_files(dataset, folder, download)
 
 
-__all__ = ["DATASETS", "Dataset", "clouds", "generate_clouds", "load_dataset"]
+__all__ = ["DATASETS", "Dataset", "generate_clouds", "load_clouds", "load_dataset"]

@@ -8,10 +8,12 @@ what came                 what is done
 rows without a time       dropped
 rows out of order         sorted (rows of equal time keep their order)
 a time more than once     merged into one row; of several readings of one variable the last one counts
-a calendar rate           kept as it is (months, business days: whatever pandas infers from the times)
+a calendar rate           kept (whatever pandas infers from the times; years, quarters, months, business days also
+                          with gaps)
 one commonest step        taken as the rate when it makes up half of all steps or more
 jitter                    else a round rate near the median step, when nine in ten readings lie near its grid
-readings off the grid     moved to the nearest grid point, when at most one in ten lies far from one
+readings off the grid     moved to the nearest grid point, when at most one in ten lies far from one (a tenth of a
+                          step, at most half a day)
 gaps in the grid          filled with rows of missing readings
 no rate, or mixed rates   refused: resample the table, or name the rate (`freq=`)
 a grid of mostly nothing  refused when it would hold more than `MAX_GROWTH` times the rows that came
@@ -20,7 +22,9 @@ a grid of mostly nothing  refused when it would hold more than `MAX_GROWTH` time
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,11 +63,15 @@ _ROUND_SECONDS = (
     3600,
     7200,
     10800,
+    14400,
     21600,
+    28800,
     43200,
     86400,
 )
 _SECOND = 1_000_000_000
+_DAY = 86_400 * _SECOND
+_CALENDAR_RATES = ("YS", "YE", "QS", "QE", "MS", "ME", "B")
 
 Times = NDArray[np.int64]
 Values = NDArray[np.float32]
@@ -114,7 +122,7 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
     if step is None:
         times, values = _to_calendar(times, values, freq, repairs)
     else:
-        times, values = _to_fixed_step(times, values, step, freq, repairs)
+        times, values = _to_fixed_step(times, values, step, freq, repairs, stamps=stamps)
     return Grid(times, values, freq if stamps else None, tuple(repairs))
 
 
@@ -132,13 +140,16 @@ def merge_equal(times: Times, values: Values, repairs: list[str]) -> tuple[Times
     new = np.concatenate([[True], np.diff(times) != 0]) if times.size else np.zeros(0, bool)
     if new.all():
         return times, values
-    place = np.cumsum(new) - 1  # row -> merged row
-    nth = np.arange(times.size) - np.flatnonzero(new)[place]  # 0, 1, .. within rows of one time
+    first = np.flatnonzero(new)  # of each time's rows
+    last = np.append(first[1:], times.size) - 1
+    several = np.flatnonzero(last > first)
+    rows = np.flatnonzero(np.repeat(last > first, last - first + 1))
+    latest = np.where(np.isnan(values[rows]), -1, rows[:, None])  # [rows, n] itself, where there is a reading
+    latest = np.maximum.accumulate(latest, axis=0)[np.searchsorted(rows, last[several])]  # [several, n]
     merged = values[new]
-    for occurrence in range(1, int(nth.max()) + 1):
-        rows = np.flatnonzero(nth == occurrence)
-        later = values[rows]
-        merged[place[rows]] = np.where(np.isnan(later), merged[place[rows]], later)
+    merged[several] = np.where(
+        latest < first[several, None], np.float32(np.nan), np.take_along_axis(values, np.maximum(latest, 0), axis=0)
+    )
     repairs.append(
         f"{plural(int((~new).sum()), 'row', 'was')} of a time already there: merged, the last reading counts"
     )
@@ -161,13 +172,24 @@ def _find_rate(times: Times, stamps: bool) -> tuple[str | None, int | None]:
 
 
 def _infer_calendar_rate(times: Times) -> str | None:
-    try:
-        inferred = pd.infer_freq(pd.DatetimeIndex(times.view("datetime64[ns]")))
-    except ValueError:
-        return None
-    if inferred is None or _fixed_step(inferred) is not None:
-        return None
-    return inferred
+    stamps = pd.DatetimeIndex(times.view("datetime64[ns]"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # pandas 4 will give an offset instead of its name
+        inferred: Any = pd.infer_freq(stamps)
+    if inferred is None:
+        return next((freq for freq in _CALENDAR_RATES if _follows(stamps, freq)), None)
+    name = str(getattr(inferred, "freqstr", inferred))
+    return None if _fixed_step(name) is not None else name
+
+
+def _follows(stamps: pd.DatetimeIndex, freq: str) -> bool:
+    """Whether all times are among the dates of a calendar rate, and at least half of its dates are there."""
+    if np.diff(stamps.asi8).min() < (_DAY if freq == "B" else 28 * _DAY):
+        return False
+    grid = pd.date_range(stamps[0], stamps[-1], freq=freq)
+    if freq == "B" and len(grid) > (stamps[-1] - stamps[0]).days:
+        return False  # no weekend among them: these are days like any other
+    return len(stamps) >= COMMON_SHARE * len(grid) and bool(stamps.isin(grid).all())
 
 
 def _commonest_step(times: Times, *, stamps: bool) -> int:
@@ -182,17 +204,21 @@ def _commonest_step(times: Times, *, stamps: bool) -> int:
         near = min(_ROUND_SECONDS, key=lambda seconds: abs(np.log(rough / seconds))) * _SECOND
         if _off_grid(times, near).mean() <= MAX_OFF_GRID:
             return near
-    shown = step_name(common) if stamps else str(common)
+    if not stamps:
+        raise DataError(
+            f"the step numbers have no single rate: the commonest step, {common}, makes up only {share:.0%} of all "
+            "steps; number the rows anew (DataFrame.reset_index) if they are simply in order"
+        )
     raise DataError(
-        f"the times have no single rate: the commonest step, {shown}, makes up only {share:.0%} of all steps; "
-        "resample the table (DataFrame.resample), or name the rate with freq="
+        f"the times have no single rate: the commonest step, {step_name(common)}, makes up only {share:.0%} of all "
+        "steps; resample the table (DataFrame.resample), or name the rate with freq="
     )
 
 
 def _off_grid(times: Times, step: int) -> NDArray[np.bool_]:
     start = _grid_start(times, step)
     away = (times - start) % step
-    return np.minimum(away, step - away) > FAR_FROM_GRID * step
+    return np.minimum(away, step - away) > min(FAR_FROM_GRID * step, _DAY // 2)
 
 
 def _grid_start(times: Times, step: int) -> int:
@@ -212,11 +238,11 @@ def _grid_start(times: Times, step: int) -> int:
 
 def _given_rate(freq: str) -> tuple[str, int | None]:
     try:
-        pd.tseries.frequencies.to_offset(freq)
-    except ValueError:
-        raise DataError(
-            f"freq must be a rate as pandas writes it, such as '5min', 'h', 'D' or 'MS', got {freq!r}"
-        ) from None
+        forward = pd.tseries.frequencies.to_offset(freq).n > 0  # type: ignore[union-attr]
+    except (ValueError, AttributeError):
+        forward = False
+    if not forward:
+        raise DataError(f"freq must be a rate as pandas writes it, such as '5min', 'h', 'D' or 'MS', got {freq!r}")
     return freq, _fixed_step(freq)
 
 
@@ -243,7 +269,9 @@ def step_name(step: int) -> str:
     return f"{step}ns"
 
 
-def _to_fixed_step(times: Times, values: Values, step: int, freq: str, repairs: list[str]) -> tuple[Times, Values]:
+def _to_fixed_step(
+    times: Times, values: Values, step: int, freq: str, repairs: list[str], *, stamps: bool
+) -> tuple[Times, Values]:
     if times.size == 0:
         return times, values
     far = float(_off_grid(times, step).mean())
@@ -259,7 +287,7 @@ def _to_fixed_step(times: Times, values: Values, step: int, freq: str, repairs: 
         repairs.append(f"{plural(moved, 'row', 'was')} off the {freq} grid: moved to the nearest step")
         cell, values = merge_equal(cell, values, repairs)
     total = int(cell[-1]) + 1
-    _refuse_mostly_nothing(total, cell.size, freq, times)
+    _refuse_mostly_nothing(total, cell.size, freq, times, stamps)
     if total != cell.size:
         repairs.append(
             f"{plural(total - cell.size, 'step', 'was')} missing from the {freq} grid: filled with missing readings"
@@ -280,7 +308,7 @@ def _to_calendar(times: Times, values: Values, freq: str, repairs: list[str]) ->
             f"the times do not follow freq={freq!r}: {strangers[0]} is not among its dates; "
             "name another rate, or resample the table"
         )
-    _refuse_mostly_nothing(len(grid), len(stamps), freq, times)
+    _refuse_mostly_nothing(len(grid), len(stamps), freq, times, True)
     if not len(missing):
         return times, values
     repairs.append(f"{plural(len(missing), 'step', 'was')} missing from the {freq} grid: filled with missing readings")
@@ -289,10 +317,14 @@ def _to_calendar(times: Times, values: Values, freq: str, repairs: list[str]) ->
     return grid.as_unit("ns").asi8, filled
 
 
-def _refuse_mostly_nothing(total: int, rows: int, freq: str, times: Times) -> None:
+def _refuse_mostly_nothing(total: int, rows: int, freq: str, times: Times, stamps: bool) -> None:
     if total > MAX_GROWTH * rows and total > 1000:
         widest = int(np.argmax(np.diff(times)))
+        before, after = (
+            str(np.datetime64(int(time), "ns").astype("datetime64[s]")).replace("T", " ") if stamps else str(time)
+            for time in times[widest : widest + 2]
+        )
         raise DataError(
-            f"the {freq} grid would need {total:,} steps for {rows:,} rows: the widest gap is between rows "
-            f"{widest} and {widest + 1} in time order; correct that time, or cut the table there"
+            f"the {freq} grid would need {total:,} steps for {rows:,} rows: the widest gap is between {before} "
+            f"and {after}; correct the wrong one of them, or cut the table there"
         )

@@ -1,0 +1,22 @@
+"""Shared by all tests: no network, and hypothesis without a database on disk."""
+
+import socket
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("subcast", database=None, derandomize=True, deadline=None)
+settings.load_profile("subcast")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch):
+    """Any attempt to reach beyond this machine fails at once."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise OSError(f"tests have no network (tried {address[0]})")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
