@@ -118,6 +118,36 @@ class TestBadInput:
         with pytest.raises(sc.InputError, match=sentence):
             Series(**fields)
 
+    def test_names_as_an_array_or_index(self):
+        assert Series(np.zeros((2, 2)), np.array(["a", "b"])).variables == ("a", "b")
+        values = np.arange(4.0).reshape(2, 2)
+        assert Series.from_array(values, pd.Index(["a", "b"])).variables == ("a", "b")
+
+    def test_times_beyond_what_nanoseconds_hold(self):
+        with pytest.raises(sc.InputError, match="between the years 1678 and 2262"):
+            Series(np.zeros((2, 1)), ("a",), np.array(["2024-01-01", "9999-12-31"], "M8[D]"))
+
+    def test_from_array_with_a_zone_says_so(self):
+        times = pd.date_range("2024-01-01 01:00", periods=3, freq="h", tz="Europe/Berlin")
+        with pytest.warns(sc.DataWarning, match="turned into UTC"):
+            series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
+        assert series.times[0] == np.datetime64("2024-01-01T00:00")
+
+    def test_from_array_drops_rows_without_a_time(self):
+        times = np.array(["2024-01-01", "NaT", "2024-01-02"], "M8[D]")
+        with pytest.warns(sc.DataWarning, match="1 row has no time: dropped"):
+            series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
+        np.testing.assert_array_equal(series.values[:, 0], [1, 3])
+
+    def test_from_array_freq_needs_times(self):
+        with pytest.raises(sc.InputError, match="without times"):
+            Series.from_array([[1.0], [2.0]], freq="5min")
+
+    def test_from_array_takes_what_float32_cannot_hold_as_missing(self):
+        with pytest.warns(sc.DataWarning, match="1 reading was infinite"):
+            series = Series.from_array([[1e300], [2.0], [3.0]])
+        assert np.isnan(series.values[0, 0])
+
     def test_from_array_repairs_infinities_and_order(self):
         with pytest.warns(sc.DataWarning, match="infinite: now missing; 1 row was out of order"):
             series = Series.from_array([[1.0], [np.inf], [3.0]], ["a"], TIMES[[0, 2, 1]])

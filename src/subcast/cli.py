@@ -38,6 +38,9 @@ def main() -> None:
     except SubcastError as error:
         typer.secho(f"subcast: {error}", fg="red", err=True)
         sys.exit(BAD_INPUT)
+    except OSError as error:
+        typer.secho(f"subcast: {error.filename or 'file'}: {error.strerror or error}", fg="red", err=True)
+        sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         typer.secho("subcast: stopped", err=True)
         sys.exit(130)
@@ -118,9 +121,12 @@ def inspect(
     from subcast.summary import summarise
 
     series: Series
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # the repairs stand in the summary
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", DataWarning)
         series = open_series(file, time=time, id=id, value=value, freq=freq, key=key)
+    for warning in said:
+        if not any(repair in str(warning.message) for repair in series.repairs):  # those stand in the summary
+            warnings.warn(str(warning.message), warning.category, stacklevel=2)
     summary = summarise(series)
     if plot is not None:
         from subcast.plots import plot_series, save_figure

@@ -103,7 +103,8 @@ def _draw_gaps(axis: Any, series: Series, x: NDArray[Any]) -> None:
     starts = np.linspace(0, len(series), bins + 1).astype(int)[:-1]
     lengths = np.diff([*starts, len(series)])
     share = np.add.reduceat(np.isnan(series.values), starts, axis=0, dtype=np.int64) / lengths[:, None]  # [bins, n]
-    edges = np.append(x[starts], x[-1])
+    step = x[-1] - x[-2] if len(x) > 1 else np.zeros(1, dtype=np.int64)[0]
+    edges = np.append(x[starts], x[-1] + step)  # the last step is as wide as the one before
     axis.pcolormesh(edges, np.arange(series.n_variables + 1), share.T, cmap="Reds", vmin=0, vmax=1, rasterized=True)
     axis.set_ylabel("missing\n(all variables)", rotation=0, ha="right", va="center", fontsize=8, color=ALARM)
     axis.set_yticks([])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.atomic import whole_file
 from subcast.axes import check_axes, variable_indices
-from subcast.errors import DataError, InputError
+from subcast.errors import InputError
 from subcast.names import numbered_names, plural, refuse_repeated_names
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ class Series:
         variables = _checked_names(self.variables, n)
         times = self.times
         if times is not None:
-            times = np.asarray(times)
-            _check_times(times, t)
-            times = times.astype("datetime64[ns]", copy=False)
+            times = _checked_times(np.asarray(times), t)
         for feature in self.time_features:
             if feature not in TIME_FEATURES:
                 raise InputError(f"time_features knows {', '.join(TIME_FEATURES)}, got {feature!r}")
@@ -213,16 +211,15 @@ class Series:
 
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
-        names = _checked_names(tuple(variables or ()), numbers.shape[1])
+        names = _checked_names(() if variables is None else variables, numbers.shape[1])
+        source = _frame_source(name)
+        repairs: list[str] = []
         stamps = None
         if times is not None:
-            moments = _moments(times)
-            if moments.shape != (numbers.shape[0],):
-                raise InputError(
-                    f"times must have one entry for each of the {numbers.shape[0]} steps, got {moments.size}"
-                )
-            stamps = moments.view(np.int64)
-        table = clean_table(numbers, names, stamps, freq=freq, source=_frame_source(name))
+            stamps = _moments(times, numbers.shape[0], repairs, source).view(np.int64)
+        elif freq is not None:
+            raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
+        table = clean_table(numbers, names, stamps, freq=freq, repairs=repairs, source=source)
         return cls._from_table(table, name, time_features)
 
     @classmethod
@@ -427,7 +424,8 @@ def _frame_source(name: str) -> str:
 
 def _numbers(argument: str, values: ArrayLike) -> NDArray[np.float32]:
     try:
-        return np.asarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is dealt with as such
+            return np.asarray(values, dtype=np.float32)
     except (ValueError, TypeError):
         kind = np.asarray(values, dtype=object).ravel()[:1]
         raise InputError(
@@ -446,7 +444,7 @@ def _frozen(array: Any) -> Any:
 
 
 def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:
-    if not variables:
+    if len(variables) == 0:
         return tuple(numbered_names(n))
     names = tuple(str(name) for name in variables)
     if len(names) != n:
@@ -455,22 +453,25 @@ def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:
     return names
 
 
-def _moments(times: ArrayLike) -> NDArray[np.datetime64]:
-    array = np.asarray(times)
-    if array.dtype.kind != "M":
-        try:
-            array = array.astype("datetime64[ns]") if array.dtype.kind in "OU" else array
-        except ValueError as error:
-            raise DataError(f"times must be dates: {error}") from None
-    if array.dtype.kind != "M":
-        raise InputError(f"times must be dates (datetime64), got {array.dtype}")
-    return array.astype("datetime64[ns]", copy=False)
+def _moments(times: ArrayLike, t: int, repairs: list[str], source: str) -> NDArray[np.datetime64]:
+    import pandas as pd
+
+    from subcast.tables.dates import to_stamps
+
+    column = pd.Series(times)
+    if len(column) != t:
+        raise InputError(f"times must have one entry for each of the {t} steps, got {len(column)}")
+    return to_stamps(column, repairs, source)
 
 
-def _check_times(times: NDArray[np.datetime64], t: int) -> None:
+def _checked_times(times: NDArray[np.datetime64], t: int) -> NDArray[np.datetime64]:
     if times.shape != (t,):
         raise InputError(f"times must have one entry for each of the {t} steps, got shape {times.shape}")
     if times.dtype.kind != "M":
         raise InputError(f"times must be dates (datetime64), got {times.dtype}")
     if np.isnat(times).any() or (np.diff(times) <= np.timedelta64(0)).any():
         raise InputError("times must increase from step to step: use Series.from_array, which sorts and merges them")
+    exact = times.astype("datetime64[ns]", copy=False)
+    if (exact.astype(times.dtype) != times).any():
+        raise InputError("times must lie between the years 1678 and 2262, which is as far as nanoseconds reach")
+    return exact

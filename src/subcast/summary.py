@@ -65,8 +65,10 @@ def summarise(series: Series) -> SeriesSummary:
     >>> import numpy as np
     >>> summary = summarise(Series(np.array([[1.0, 4.0], [2.0, np.nan], [3.0, np.nan]]), ["a", "b"]))
     >>> round(summary.missing, 3), summary.variables[1].longest_gap, summary.variables[0].trace
-    (0.333, 2, '▁▄█')
+    (0.333, 2, '▁▅█')
     """
+    if len(series) == 0:
+        raise InputError(f"series {series.name!r} has no steps: there is nothing to summarise")
     absent = np.isnan(series.values)
     times = series.times
     return SeriesSummary(

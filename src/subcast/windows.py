@@ -185,12 +185,13 @@ def split_series(
         bounds = _bounds_of_windows(len(whole), shares, lookback + horizon)
     else:
         bounds = _bounds_of_steps(len(series), shares, lookback + horizon, gap)
+    window = lookback + horizon
     for part, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
-        if last - first < lookback + horizon:
+        if last - first < window:
             raise InputError(
                 f"the {part} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
-                f"of {lookback + horizon}: give a longer series (about {_enough(shares, lookback + horizon, gap)} steps), "
-                "a shorter window or other shares"
+                f"of {window}: give a longer series (about {_enough(shares, window, gap)} steps), a shorter window "
+                "or other shares"
             )
     parts = (Windows(series[first:last], lookback, horizon, protocol=rules) for first, last in bounds)
     return Split(*parts)

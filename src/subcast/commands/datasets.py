@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
 from subcast.datasets import DATASETS, load_dataset
 from subcast.datasets.base import data_folders, locate
+from subcast.errors import DataError
 from subcast.series import Series
 from subcast.summary import SeriesSummary, VariableSummary
 
@@ -29,14 +32,15 @@ def open_series(
 ) -> Series:
     """Open a file of readings or a dataset by name; a file of a known archive opens as that dataset."""
     path = Path(file)
-    if not path.exists() and file in DATASETS:
+    if file in DATASETS and not path.is_file():
         return load_dataset(file)
     if not any((time, id, value, freq, key)):
         known = next(
             (d.name for d in DATASETS.values() for s in d.sources if path.name in s.files and not s.together), None
         )
-        if known is not None and path.exists():
-            return load_dataset(known, folder=path.parent, download=False)
+        if known is not None and path.is_file():
+            with suppress(DataError):  # a table of one's own may bear the same name
+                return load_dataset(known, folder=path.parent, download=False)
     return Series.read(path, time=time, id=id, value=value, freq=freq, key=key)
 
 
@@ -88,11 +92,12 @@ def show_datasets(rows: Sequence[dict[str, Any]]) -> None:
 def show_summary(summary: SeriesSummary, *, every: bool = False) -> None:
     """Print a summary: the whole first, then the variables that stand out."""
     console = Console()
-    console.print(Panel("\n".join(_headlines(summary)), title=summary.name, title_align="left", expand=False))
+    headlines = escape("\n".join(_headlines(summary)))
+    console.print(Panel(headlines, title=escape(summary.name), title_align="left", expand=False))
     for repair in summary.repairs:
-        console.print(f"[yellow]repaired or noted:[/] {repair}", highlight=False)
+        console.print(f"[yellow]repaired or noted:[/] {escape(repair)}", highlight=False)
     if summary.copies:
-        first, second = summary.copies[0]
+        first, second = (escape(name) for name in summary.copies[0])
         more = f" (and {len(summary.copies) - 1:,} more pairs)" if len(summary.copies) > 1 else ""
         console.print(f"[yellow]copies:[/] {first} and {second} say the same{more}", highlight=False)
     shown = _outstanding(summary.variables, len(summary.variables) if every else _SHOWN)
@@ -148,7 +153,7 @@ def _variable_table(variables: Sequence[VariableSummary]) -> Table:
     for variable in variables:
         gap = f"{variable.longest_gap:,}" if variable.longest_gap else "-"
         figures = (f"{figure:.4g}" for figure in (variable.low, variable.mean, variable.high))
-        table.add_row(_short(variable.name), _percent(variable.missing), gap, *figures, variable.trace)
+        table.add_row(escape(_short(variable.name)), _percent(variable.missing), gap, *figures, variable.trace)
     return table
 
 

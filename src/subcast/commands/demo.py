@@ -30,6 +30,7 @@ SHRINKAGE = 100.0
 
 def run_demo(output: Path, seed: int) -> None:
     """Generate a cloud field, silence 85 % of its plants, and show what their silence costs a forecast."""
+    output.mkdir(parents=True, exist_ok=True)
     console = Console()
     console.rule("Solar plants under drifting clouds")
     series = load_dataset("clouds", seed=seed)
@@ -42,7 +43,6 @@ def run_demo(output: Path, seed: int) -> None:
         "A plant's neighbours know what is coming with the wind. Without them the same kind of model, fitted anew to "
         "the plants that are left, errs more: that gap is what subcast is there to close."
     )
-    output.mkdir(parents=True, exist_ok=True)
     picture = output / "clouds.png"
     save_figure(plot_field(series, present), picture)
     console.print(f"picture written to {picture}")

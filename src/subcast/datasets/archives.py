@@ -133,6 +133,8 @@ def _read(
         values[values == 0] = np.nan
     times: Any = None
     if freq is not None:
+        if "start" not in arrays:
+            raise DataError(f"{path.name} must hold the array 'start', the moment of its first step")
         grid = pd.date_range(str(arrays["start"]), periods=len(values), freq=freq).as_unit("ns")
         if skipped_hour is not None:
             grid = grid.where(grid < pd.Timestamp(skipped_hour), grid + pd.Timedelta(hours=1))

@@ -8,6 +8,7 @@ import urllib.request
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from subcast.atomic import whole_file
@@ -118,7 +119,7 @@ def load_files(dataset: Dataset, folder: str | Path | None, download: bool) -> S
         try:
             fetch(source.url, path, source.sha256)
             return _checked(dataset, dataset.read(source, [path]))
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             reason = f" and could not be fetched ({getattr(error, 'reason', error)})"
         except DataError as error:
             path.unlink(missing_ok=True)
@@ -128,7 +129,12 @@ def load_files(dataset: Dataset, folder: str | Path | None, download: bool) -> S
 
 def _download_folder(folders: Sequence[Path]) -> Path:
     """The first folder that can be written to (or made)."""
-    return next((folder for folder in folders if not folder.exists() or os.access(folder, os.W_OK)), folders[0])
+    return next((folder for folder in folders if os.access(_nearest(folder), os.W_OK)), folders[0])
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the first of those above it that exists."""
+    return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
 
 
 def _where_to_get(dataset: Dataset, folders: Sequence[Path], reason: str) -> str:

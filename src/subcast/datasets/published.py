@@ -83,7 +83,10 @@ def ecg5000(source: Source, paths: list[Path]) -> Series:
     readings are missing; scale factor 10.
     """
     if paths[0].suffix == ".npz":
-        values = load_arrays(paths[0])["values"].astype(np.float32)
+        arrays = load_arrays(paths[0])
+        if "values" not in arrays:
+            raise DataError(f"{paths[0].name} must hold the array 'values', got {', '.join(arrays) or 'none'}")
+        values = arrays["values"].astype(np.float32)
     elif paths[0].suffix == ".tsv":
         beats = [_read_matrix(path, separator="\t")[:, 1:] for path in paths]  # the first column is the class
         values = np.concatenate(beats)
@@ -97,16 +100,12 @@ def _grid(start: str, steps: int, freq: str) -> NDArray[np.datetime64]:
 
 
 def _read_matrix(path: Path, separator: str = ",") -> NDArray[np.float32]:
-    """Numbers separated by commas or tabs, without names (a first line that is no numbers is passed over)."""
+    """Numbers separated by commas or tabs, without names (a first line that only names the columns is passed over)."""
     import io
 
     raw = unpacked(path)
     first = raw.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
-    try:
-        [float(cell) for cell in first.split(separator)]
-        header = None
-    except ValueError:
-        header = 0
+    header = 0 if _names_columns(first.split(separator)) else None
     try:
         frame = pd.read_csv(io.BytesIO(raw), sep=separator, header=header, dtype=np.float32, encoding="utf-8-sig")
     except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -114,11 +113,20 @@ def _read_matrix(path: Path, separator: str = ",") -> NDArray[np.float32]:
     values = frame.to_numpy()
     incomplete = np.flatnonzero(np.isnan(values).any(axis=1))
     if incomplete.size:
+        line = incomplete[0] + (1 if header is None else 2)
         raise DataError(
-            f"{path.name} is cut short or damaged: line {incomplete[0] + 1} has fewer than {values.shape[1]} numbers; "
-            "fetch it again"
+            f"{path.name} is cut short or damaged: line {line} has fewer than {values.shape[1]} numbers; fetch it again"
         )
     return values
+
+
+def _names_columns(cells: list[str]) -> bool:
+    """Whether the first line is a header: no numbers, or the columns counted from 0 or 1."""
+    try:
+        numbers = [float(cell) for cell in cells]
+    except ValueError:
+        return True
+    return len(cells) > 1 and any(numbers == list(range(start, start + len(cells))) for start in (0, 1))
 
 
 PUBLISHED = (

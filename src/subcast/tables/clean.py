@@ -99,7 +99,8 @@ def _remarks(values: NDArray[np.float32], variables: Sequence[str]) -> list[str]
     if empty:
         remarks.append(f"{plural(len(empty), 'variable', 'has')} no reading at all ({listed(empty)}): kept as missing")
     if constant:
+        verb = "says" if len(constant) == 1 else "say"
         remarks.append(
-            f"{plural(len(constant), 'variable', 'is')} constant ({listed(constant)}): kept, but says nothing"
+            f"{plural(len(constant), 'variable', 'is')} constant ({listed(constant)}): kept, but {verb} nothing"
         )
     return remarks

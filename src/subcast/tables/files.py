@@ -6,7 +6,9 @@ import csv
 import gzip
 import io
 import lzma
+import math
 import re
+import warnings
 import zipfile
 import zlib
 from bz2 import BZ2File
@@ -20,14 +22,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from subcast.errors import DataError, DataNotFoundError
-from subcast.names import listed, numbered_names, refuse_repeated_names
+from subcast.names import listed, numbered_names, plural, refuse_repeated_names
 from subcast.tables.clean import Table, clean_table
+from subcast.tables.dates import to_stamps
 from subcast.tables.frames import frame_to_table
 from subcast.tables.hdf5 import read_hdf5_frame
 
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": BZ2File, ".xz": lzma.open}  # type: ignore[dict-item]
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
-_DECIMAL_COMMA = re.compile(r"^\s*[-+]?\d+,\d+\s*$")
+_DECIMAL_COMMA = re.compile(r"(?:^|[;|\t])[ ]*[-+]?\d+,\d+[ ]*(?=[;|\t\r\n]|$)", re.MULTILINE)
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ].*)?")
+_NO_READING = {"", "NA", "N/A", "NULL", "NONE"}
+_SPACES = r"\s+"
 
 
 def read_table(
@@ -60,13 +66,14 @@ def read_table(
     kind = _kind_of(path)
     if kind == "npz":
         return _read_npz(path, key, freq)
+    repairs: list[str] = []
     if kind == "text":
-        frame = _read_text(path)
+        frame = _read_text(path, repairs)
     elif kind == "parquet":
         frame = _read_parquet(path)
     else:
         frame = read_hdf5_frame(path, key)
-    return frame_to_table(frame, time=time, id=id, value=value, freq=freq, source=path.name)
+    return frame_to_table(frame, time=time, id=id, value=value, freq=freq, repairs=repairs, source=path.name)
 
 
 def _folder_state(path: Path) -> str:
@@ -101,37 +108,54 @@ def _kind_of(path: Path) -> str:
     return kind
 
 
-def _read_text(path: Path) -> pd.DataFrame:
-    raw = unpacked(path)
-    text, lines = _first_lines(raw, path)
-    separator = _separator(lines)
-    rows = list(csv.reader(lines, delimiter=separator))
-    if not rows:
+def _read_text(path: Path, repairs: list[str]) -> pd.DataFrame:
+    text = _decoded(unpacked(path), path)
+    text, lines = _without_remarks(text)
+    if not lines:
         raise DataError(f"{path.name} holds only blank lines: there is nothing to read")
+    separator = _separator(lines)
+    rows = _cut(lines, separator)
     has_header = _has_header(rows)
     header = [name.strip() for name in rows[0]]
     if has_header:
         refuse_repeated_names([name for name in header if name], path.name)
-    decimal = "," if separator != "," and any(_DECIMAL_COMMA.match(cell) for row in rows[1:] for cell in row) else "."
+    unnamed_first = has_header and len(header) > 1 and header[0] == ""
     try:
-        frame = pd.read_csv(
-            io.BytesIO(raw),
-            sep=separator,
-            decimal=decimal,
-            header=0 if has_header else None,
-            index_col=0 if has_header and header[0] == "" and len(header) > 1 else False,
-            encoding=text,
-            low_memory=False,
-            skipinitialspace=True,
-            on_bad_lines="error",
-        )
-    except pd.errors.ParserError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # fields beyond the header would be dropped
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                decimal="," if separator not in (",", _SPACES) and _DECIMAL_COMMA.search(text) else ".",
+                header=0 if has_header else None,
+                index_col=0 if unnamed_first or _has_row_names(rows, has_header) else False,
+                low_memory=False,
+                skipinitialspace=True,
+                on_bad_lines="error",
+            )
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise DataError(
             f"{path.name} is not a table: {_first_sentence(error)}; every line needs the same fields"
         ) from None
-    if not has_header:
-        frame.columns = pd.Index(numbered_names(frame.shape[1]))
-    return frame.rename(columns=lambda name: name.strip() if isinstance(name, str) else name)
+    if has_header:
+        return _named(frame, header, repairs)
+    frame.columns = pd.Index(numbered_names(frame.shape[1]))
+    return frame
+
+
+def _named(frame: pd.DataFrame, header: list[str], repairs: list[str]) -> pd.DataFrame:
+    """The frame with its names as written; a column with neither name nor reading (a line's last comma) goes."""
+    names = header[len(header) - frame.shape[1] :]
+    blank = [place for place, name in enumerate(names) if not name]
+    names = [name or f"column {place + 1}" for place, name in enumerate(names)]
+    frame = frame.set_axis(names, axis=1)
+    empty = [names[place] for place in blank if frame.iloc[:, place].isna().all()]
+    kept = [names[place] for place in blank if names[place] not in empty]
+    if empty:
+        repairs.append(f"{plural(len(empty), 'column', 'has')} neither a name nor a reading: left out")
+    if kept:
+        repairs.append(f"{plural(len(kept), 'column', 'has')} no name: called {listed(kept)}")
+    return frame.drop(columns=empty)
 
 
 def unpacked(path: Path) -> bytes:
@@ -146,43 +170,84 @@ def unpacked(path: Path) -> bytes:
         raise DataError(f"{path.name} is cut short or damaged: fetch it again") from None
 
 
-def _first_lines(raw: bytes, path: Path, count: int = 20) -> tuple[str, list[str]]:
-    """The encoding and the first lines that are not blank."""
-    head = raw[: 1 << 20]
-    if b"\0" in head:
+def _decoded(raw: bytes, path: Path) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", errors="replace")
+    if b"\0" in raw[: 1 << 20]:
         raise DataError(f"{path.name} is not text: give the file the ending of its kind (.parquet, .h5, .npz)")
     try:
-        raw.decode("utf-8-sig")
-        encoding = "utf-8-sig"
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        encoding = "cp1252"
-    lines = [line for line in head.decode(encoding, errors="replace").splitlines() if line.strip()]
-    return encoding, lines[:count]
+        return raw.decode("cp1252", errors="replace")
+
+
+def _without_remarks(text: str, count: int = 20) -> tuple[str, list[str]]:
+    """The text without the lines before the table that start with #, and its first lines that are not blank.
+
+    A last such line that has as many fields as the table names its columns.
+    """
+    remark = ""
+    while text.lstrip().startswith("#"):
+        remark, _, text = text.lstrip().partition("\n")
+    lines = [line for line in text[: 1 << 20].splitlines() if line.strip()][:count]
+    if remark and lines:
+        named = [remark.lstrip("# "), *lines]
+        separator = _separator(lines)
+        if len({len(row) for row in _cut(named, separator)}) == 1 and len(_cut(lines, separator)[0]) > 1:
+            return f"{named[0]}\n{text}", named
+    return text, lines
+
+
+def _cut(lines: list[str], separator: str) -> list[list[str]]:
+    if separator == _SPACES:
+        return [line.split() for line in lines]
+    return list(csv.reader(lines, delimiter=separator))
 
 
 def _separator(lines: list[str]) -> str:
-    """The separator that cuts the first lines into equally many fields, and into the most."""
+    """The separator that cuts the first lines into equally many fields, and into the most.
+
+    The first line may have one less, when it names no column for the rows' own names.
+    """
     best, fields = ",", 1
     for candidate in (",", "\t", ";", "|"):
-        counts = {len(row) for row in csv.reader(lines, delimiter=candidate)}
-        if len(counts) == 1 and max(counts) > fields:
-            best, fields = candidate, max(counts)
+        counts = [len(row) for row in _cut(lines, candidate)]
+        if len(set(counts[1:] or counts)) == 1 and counts[0] in (counts[-1], counts[-1] - 1) and counts[-1] > fields:
+            best, fields = candidate, counts[-1]
+    if fields == 1 and all(len(line.split()) == len(lines[0].split()) > 1 for line in lines):
+        return _SPACES
     return best
 
 
+def _has_row_names(rows: list[list[str]], has_header: bool) -> bool:
+    """Whether every line has one field more than the header, and they are not only a last comma."""
+    below = rows[1:]
+    longer = has_header and bool(below) and all(len(row) == len(rows[0]) + 1 for row in below)
+    return longer and any(row[-1].strip() for row in below)
+
+
 def _has_header(rows: list[list[str]]) -> bool:
-    """The first line names the variables unless it is all numbers; whole numbers above fractions are names too."""
-    first = [_number(cell) for cell in rows[0]]
-    if any(number is None for number in first):
+    """The first line names the variables unless it holds readings.
+
+    Whole numbers above fractions are names too, if they count the columns or are larger than any reading below.
+    """
+    cells = [cell.strip() for cell in rows[0]]
+    if cells[0] == "" and len(cells) > 1:
         return True
-    if len(rows) < 2 or len(set(first)) < len(first):
+    if any(_number(cell) is None and not _DATE.fullmatch(cell) for cell in cells):
+        return True
+    first = [_number(cell) for cell in cells]
+    numbers = [number for number in first if number is not None and number.is_integer()]
+    below = [number for row in rows[1:] for cell in row if math.isfinite(number := _number(cell) or 0.0)]
+    if len(numbers) < len(cells) or len(set(numbers)) < max(len(cells), 2) or all(n.is_integer() for n in below):
         return False
-    second = [_number(cell) for cell in rows[1]]
-    whole = all(number is not None and number.is_integer() for number in first)
-    return whole and len(first) > 1 and any(number is not None and not number.is_integer() for number in second)
+    counted = any(numbers == list(range(start, start + len(numbers))) for start in (0, 1))
+    return counted or min(numbers) > max(below)
 
 
 def _number(cell: str) -> float | None:
+    if cell.strip().upper() in _NO_READING:
+        return math.nan
     try:
         return float(cell.replace(",", "."))
     except ValueError:
@@ -198,7 +263,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
     try:
         return pd.read_parquet(path)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path.name} is cut short or no Parquet file: {_first_sentence(error)}") from None
 
 
@@ -211,7 +276,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         if "allow_pickle" in str(error) or "pickle" in str(error):
             raise DataError(f"{path.name} holds pickled objects, which are never loaded: save plain arrays") from None
         raise DataError(f"{path.name} is cut short or damaged: fetch it again") from None
-    except (*_BROKEN, OSError, AttributeError, KeyError):
+    except (*_BROKEN, OSError, AttributeError, KeyError, TypeError):
         raise DataError(f"{path.name} is cut short or no NPZ archive: fetch it again") from None
 
 
@@ -223,16 +288,25 @@ def _read_npz(path: Path, key: str | None, freq: str | None) -> Table:
     names = next((arrays[name] for name in ("variables", "names", "columns") if name in arrays), None)
     if names is not None and names.shape != (n,):
         raise DataError(f"{path.name} names {names.size} variables for {n} columns: one name a column is needed")
-    variables = [str(name) for name in names] if names is not None else numbered_names(n)
+    variables = [_text(name) for name in names.tolist()] if names is not None else numbered_names(n)
     repairs: list[str] = []
-    times, freq = _npz_times(arrays, values.shape[0], freq, repairs)
+    times, freq = _npz_times(arrays, values.shape[0], freq, repairs, path)
     table = clean_table(values, variables, times, freq=freq, repairs=repairs, source=path.name)
-    graph, positions = arrays.get("adjacency", arrays.get("graph")), arrays.get("positions")
-    return replace(
-        table,
-        graph=None if graph is None else graph.astype(np.float32),
-        positions=None if positions is None else positions.astype(np.float32),
-    )
+    graph = _extra(arrays, ("adjacency", "graph"), path)
+    return replace(table, graph=graph, positions=_extra(arrays, ("positions",), path))
+
+
+def _extra(arrays: dict[str, NDArray[Any]], names: tuple[str, ...], path: Path) -> NDArray[np.float32] | None:
+    name = next((name for name in names if name in arrays), None)
+    if name is None:
+        return None
+    if arrays[name].dtype.kind not in "fiub":
+        raise DataError(f"array {name!r} of {path.name} must be numbers, got {arrays[name].dtype}")
+    return arrays[name].astype(np.float32)
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _main_array(arrays: dict[str, NDArray[Any]], key: str | None, path: Path) -> NDArray[np.float32]:
@@ -256,16 +330,30 @@ def _main_array(arrays: dict[str, NDArray[Any]], key: str | None, path: Path) ->
 
 
 def _npz_times(
-    arrays: dict[str, NDArray[Any]], steps: int, freq: str | None, repairs: list[str]
+    arrays: dict[str, NDArray[Any]], steps: int, freq: str | None, repairs: list[str], path: Path
 ) -> tuple[NDArray[np.int64] | None, str | None]:
-    if "times" in arrays and arrays["times"].dtype.kind == "M":
-        return arrays["times"].astype("datetime64[ns]").view(np.int64), freq
-    start, rate = str(arrays.get("start", "")), freq or str(arrays.get("freq", ""))
+    """The times of an NPZ file, or None and no rate when its steps are only numbered."""
+    if "times" in arrays:
+        times = arrays["times"]
+        if times.shape != (steps,):
+            raise DataError(f"array 'times' of {path.name} must have one entry for each of the {steps:,} steps")
+        moments = to_stamps(
+            pd.Series([_text(time) for time in times] if times.dtype.kind == "S" else times), repairs, path.name
+        )
+        if np.isnat(moments).any():
+            raise DataError(f"array 'times' of {path.name} holds entries that are no dates: correct or drop it")
+        return moments.view(np.int64), freq
+    start, rate = (
+        _text(arrays[name].item()) if name in arrays and arrays[name].size == 1 else "" for name in ("start", "freq")
+    )
+    rate = freq or rate
     if not start or not rate:
+        if freq is not None:
+            raise DataError(f"freq={freq!r} was given, but {path.name} has no times: add an array 'times' or 'start'")
         return None, None
     try:
         grid = pd.date_range(pd.Timestamp(start), periods=steps, freq=rate).as_unit("ns")
     except ValueError:
-        repairs.append(f"the rate {rate!r} is not one that places steps in time: the steps are only numbered")
+        repairs.append(f"start {start!r} and rate {rate!r} do not place the steps in time: they are only numbered")
         return None, None
     return grid.asi8, rate

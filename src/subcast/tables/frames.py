@@ -13,15 +13,23 @@ a column of text          refused: drop it or encode it
 true and false            1 and 0
 two columns of one name   refused
 times with a zone         turned into UTC
-numbers as times          seconds, milli-, micro- or nanoseconds since 1970, by their size
+numbers as times          20240131, 2024013113 and the like as dates, else seconds, milli-, micro- or nanoseconds
+                          since 1970, by their size
+dates of either order     01/02/2024 is read month first or day first, whichever reads all and steps evenly
+a date and a clock        joined, where the columns are called `date` and `time`
+periods                   their first moment
 times that cannot be read  the rows are dropped when they are less than half, else refused
+step numbers              an integer index with a name, a column `step`, an integer `ds`: sorted, gaps filled
+row numbers               an integer index without a name only gives the order, where no number repeats
 ========================= ==================================================================================
+
+Dates before 1678 or after 2262 count as such that cannot be read.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,11 +38,10 @@ from numpy.typing import NDArray
 from subcast.errors import DataError
 from subcast.names import listed, plural, refuse_repeated_names
 from subcast.tables.clean import Table, clean_table
+from subcast.tables.dates import is_time_name, looks_like_times, to_stamps
 
-TIME_NAMES = ("time", "times", "timestamp", "datetime", "date", "date_time", "ds")
 LONG_NAMES = ("unique_id", "ds", "y")
 MAX_TEXT_SHARE = 0.5
-EpochUnit = Literal["s", "ms", "us", "ns"]
 
 
 def frame_to_table(
@@ -44,6 +51,7 @@ def frame_to_table(
     id: str | None = None,
     value: str | None = None,
     freq: str | None = None,
+    repairs: Sequence[str] = (),
     source: str = "the frame",
 ) -> Table:
     """Turn a pandas or polars frame, wide or long, into a clean table.
@@ -59,13 +67,22 @@ def frame_to_table(
         where the frame has `unique_id`, `ds` and `y`
     freq
         the rate as pandas writes it, found from the times by default
+    repairs
+        what was repaired already
     source
         what to call the frame in messages
     """
-    frame = _to_pandas(frame, source)
-    if id is not None or value is not None or set(LONG_NAMES) <= {str(name) for name in frame.columns}:
-        return _long_to_table(frame, time or "ds", id or "unique_id", value or "y", freq, source)
-    return _wide_to_table(frame, time, freq, source)
+    frame = _levels_as_columns(_to_pandas(frame, source), id or "unique_id", source)
+    names = [_name_of(label) for label in frame.columns]
+    refuse_repeated_names(names, source)
+    if frame.empty:
+        raise DataError(f"{source} has {len(frame)} rows of {len(names)} columns: there is nothing to read")
+    frame = frame.set_axis(names, axis=1)
+    done = list(repairs)
+    if id is not None or value is not None or set(LONG_NAMES) <= {*names, _name_of(frame.index.name)}:
+        when = time or next((name for name in ("ds", *names) if name in names and is_time_name(name)), "ds")
+        return _long_to_table(frame, when, id or "unique_id", value or "y", freq, done, source)
+    return _wide_to_table(frame, time, freq, done, source)
 
 
 def _to_pandas(frame: Any, source: str) -> pd.DataFrame:
@@ -74,18 +91,36 @@ def _to_pandas(frame: Any, source: str) -> pd.DataFrame:
     if isinstance(frame, pd.Series):
         return frame.to_frame()
     if type(frame).__module__.partition(".")[0] == "polars":
-        if not hasattr(frame, "columns") or not hasattr(frame, "get_column"):
-            raise DataError(f"{source} is a polars {type(frame).__name__}: give an eager DataFrame (call .collect())")
-        return pd.DataFrame({name: frame.get_column(name).to_numpy() for name in frame.columns})
+        if hasattr(frame, "collect"):
+            raise DataError(f"{source} is a polars LazyFrame: give an eager DataFrame (call .collect())")
+        if hasattr(frame, "get_columns"):
+            return pd.DataFrame({column.name: _polars_column(column) for column in frame.get_columns()})
     raise DataError(f"{source} must be a pandas or polars DataFrame, got {type(frame).__name__}")
 
 
-def _wide_to_table(frame: pd.DataFrame, time: str | None, freq: str | None, source: str) -> Table:
-    names = [_name_of(label) for label in frame.columns]
-    refuse_repeated_names(names, source)
-    frame = frame.set_axis(names, axis=1)
-    repairs: list[str] = []
-    stamps, frame = _take_times(frame, time, repairs, source)
+def _polars_column(column: Any) -> Any:
+    zone = getattr(column.dtype, "time_zone", None)
+    values = column.to_numpy()
+    return values if zone is None else pd.Series(values).dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
+def _levels_as_columns(frame: pd.DataFrame, id: str, source: str) -> pd.DataFrame:
+    """The frame with an index of several levels, or of the variables' names, as columns."""
+    index = frame.index
+    if not isinstance(index, pd.MultiIndex) and index.name != id:
+        return frame
+    if any(name is None for name in index.names):
+        raise DataError(f"{source} has an index of {index.nlevels} levels without names: name them (index.names)")
+    refuse_repeated_names([str(name) for name in (*index.names, *frame.columns)], source)
+    return frame.reset_index()
+
+
+def _wide_to_table(frame: pd.DataFrame, time: str | None, freq: str | None, repairs: list[str], source: str) -> Table:
+    stamps, frame = _take_times(frame, time, source)
+    if stamps is None and _is_step_column(frame):
+        frame = frame.set_index(frame.columns[0])
+    if stamps is None:
+        frame = _in_order(frame, repairs)
     values = _to_numbers(frame, repairs, source)
     times = None
     moments = True
@@ -93,24 +128,39 @@ def _wide_to_table(frame: pd.DataFrame, time: str | None, freq: str | None, sour
         times, values = _readable_times(stamps, values, repairs, source)
     elif _is_counter(frame.index):
         times, moments = frame.index.to_numpy(dtype=np.int64), False
-    if times is None and freq is not None:
+    if stamps is None and freq is not None:
         raise DataError(f"freq={freq!r} was given, but {source} has no times: name their column with time=")
     return clean_table(values, list(frame.columns), times, freq=freq, stamps=moments, repairs=repairs, source=source)
 
 
 def _name_of(label: object) -> str:
-    return "/".join(str(part) for part in label) if isinstance(label, tuple) else str(label)
+    """A column's name; that of several levels is theirs, joined."""
+    return "/".join(str(part) for part in label if str(part)) if isinstance(label, tuple) else str(label)
+
+
+def _is_step_column(frame: pd.DataFrame) -> bool:
+    """Whether the first column numbers the steps, as `Series.to_frame` names it when there are no times."""
+    return frame.shape[1] > 1 and frame.columns[0] == "step" and frame.dtypes.iloc[0].kind == "i"
 
 
 def _is_counter(index: pd.Index[Any]) -> bool:
     """Whether an index counts steps but not simply 0, 1, 2, ... (so that order and gaps mean something)."""
     plain = isinstance(index, pd.RangeIndex) and index.step > 0
-    return not plain and bool(pd.api.types.is_integer_dtype(index.dtype)) and index.name is not None
+    return not plain and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iu" and index.name is not None
 
 
-def _take_times(
-    frame: pd.DataFrame, time: str | None, repairs: list[str], source: str
-) -> tuple[pd.Series[Any] | None, pd.DataFrame]:
+def _in_order(frame: pd.DataFrame, repairs: list[str]) -> pd.DataFrame:
+    """The rows in the order of an index of row numbers without a name, if it is one."""
+    index = frame.index
+    if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
+        return frame
+    if index.is_monotonic_increasing or not index.is_unique:
+        return frame
+    repairs.append("the row numbers were out of order: sorted")
+    return frame.sort_index()
+
+
+def _take_times(frame: pd.DataFrame, time: str | None, source: str) -> tuple[pd.Series[Any] | None, pd.DataFrame]:
     """The times of a wide frame, and the frame without their column."""
     if time is not None:
         if time in frame.columns:
@@ -118,99 +168,60 @@ def _take_times(
         if frame.index.name == time:
             return frame.index.to_series(), frame
         raise DataError(f"time={time!r} names no column of {source} (its columns: {listed(list(frame.columns), 6)})")
-    if isinstance(frame.index, pd.DatetimeIndex):
+    if isinstance(frame.index, pd.TimedeltaIndex):
+        raise DataError(f"the times in {source} are durations: add the moment they count from (start + frame.index)")
+    if isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex) or looks_like_times(frame.index.to_series()):
         return frame.index.to_series(), frame
-    if _looks_like_times(frame.index.to_series()):
-        return frame.index.to_series(), frame
+    clock = _date_and_clock(frame)
+    if clock:
+        joined = frame[clock[0]].astype(str).str.strip() + " " + frame[clock[1]].astype(str).str.strip()
+        return joined, frame.drop(columns=clock)
     for name in frame.columns:
         column = frame[name]
-        if pd.api.types.is_datetime64_any_dtype(column.dtype) or name.strip().lower() in TIME_NAMES:
+        if pd.api.types.is_datetime64_any_dtype(column.dtype) or is_time_name(name):
             return column, frame.drop(columns=name)
-    first = frame.columns[0] if len(frame.columns) else None
-    if first is not None and _looks_like_times(frame[first]):
+    first = frame.columns[0]
+    if looks_like_times(frame[first]):
         return frame[first], frame.drop(columns=first)
     return None, frame
 
 
-def _looks_like_times(column: pd.Series[Any]) -> bool:
-    """Whether a column of text reads as dates (judged by its first entries)."""
-    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
-        return False
-    head = column.dropna().head(20)
-    if head.empty or not all(isinstance(entry, str) and any(mark in entry for mark in "-/:.") for entry in head):
-        return False
-    return bool(_parse_dates(head).notna().all())
+def _date_and_clock(frame: pd.DataFrame) -> list[str]:
+    """The names of the columns that hold the date and the time of day apart; none when there are no such."""
+    found = [next((n for n in frame.columns if n.strip().lower() == wanted), None) for wanted in ("date", "time")]
+    names = [name for name in found if name is not None]
+    if len(names) < 2 or not looks_like_times(frame[names[0]]):
+        return []
+    clock = frame[names[1]].dropna().astype(str).str.strip()
+    return names if len(clock) and clock.str.fullmatch(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?").all() else []
 
 
 def _readable_times(
     column: pd.Series[Any], values: NDArray[np.float32], repairs: list[str], source: str
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    stamps = _to_stamps(column, repairs, source)
+    stamps = to_stamps(column, repairs, source)
     unread = np.isnat(stamps)
     count = int(unread.sum())
     if count:
-        if count * 2 > unread.size:
-            entry = column[unread].iloc[0]
-            raise DataError(
-                f"{count:,} of {unread.size:,} times in {source} cannot be read (the first is {entry!r}): "
-                "write them as 2024-01-31 13:05, or name another column with time="
-            )
-        repairs.append(f"{plural(count, 'row', 'has')} no readable time: dropped")
+        _say_unread(column[unread].iloc[0], count, unread.size, repairs, source)
         stamps, values = stamps[~unread], values[~unread]
     return stamps.view(np.int64), values
 
 
-def _to_stamps(column: pd.Series[Any], repairs: list[str], source: str) -> NDArray[np.datetime64]:
-    if pd.api.types.is_bool_dtype(column.dtype):
-        raise DataError(f"the times in {source} are true and false: name the column of times with time=")
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        stamps = pd.to_datetime(column, unit=_epoch_unit(column, source), errors="coerce")
-    elif pd.api.types.is_datetime64_any_dtype(column.dtype):
-        stamps = column
-    else:
-        stamps = _parse_dates(column)
-    zone = getattr(stamps.dtype, "tz", None)
-    if zone is not None:
-        if str(zone) != "UTC" or not pd.api.types.is_datetime64_any_dtype(column.dtype):
-            repairs.append("times with a zone: turned into UTC")
-        stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
-    moments: NDArray[np.datetime64] = stamps.to_numpy(dtype="datetime64[ns]")
-    return moments
-
-
-def _parse_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Read dates written as text, one convention for the whole column.
-
-    ISO, month first and day first are tried; the one that reads the most entries wins, of equals the one that
-    leaves the fewest rows out of order. (Reading each entry on its own would turn 12/02 and 13/02 into two months.)
-    """
-    zoned = bool(column.astype(str).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).any())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        readings: list[pd.Series[Any]] = [
-            pd.to_datetime(column, errors="coerce", format="ISO8601", utc=zoned),
-            pd.to_datetime(column, errors="coerce", utc=zoned),
-            pd.to_datetime(column, errors="coerce", dayfirst=True, utc=zoned),
-        ]
-    return min(readings, key=lambda read: (int(read.isna().sum()), int((read.diff().dt.total_seconds() < 0).sum())))
-
-
-def _epoch_unit(column: pd.Series[Any], source: str) -> EpochUnit:
-    size = float(column.abs().median())
-    units: tuple[tuple[EpochUnit, float], ...] = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
-    for unit, low in units:
-        if size >= low:
-            return unit
-    raise DataError(
-        f"the times in {source} are numbers around {size:g}, too small for seconds since 1970: "
-        "give dates, or drop the column if the rows are simply in order"
-    )
+def _say_unread(entry: object, count: int, rows: int, repairs: list[str], source: str) -> None:
+    if count * 2 >= rows:
+        raise DataError(
+            f"{count:,} of {rows:,} times in {source} cannot be read (the first is {str(entry)!r}): "
+            "write them as 2024-01-31 13:05, or name another column with time="
+        )
+    repairs.append(f"{plural(count, 'row', 'has')} no readable time: dropped")
 
 
 def _to_numbers(frame: pd.DataFrame, repairs: list[str], source: str) -> NDArray[np.float32]:
     """All columns as float32, text among numbers as missing."""
     if all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in frame.dtypes):
-        return frame.to_numpy(dtype=np.float32)
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and then missing
+            return frame.to_numpy(dtype=np.float32)
     values = np.empty(frame.shape, dtype=np.float32)
     turned: dict[str, int] = {}
     for place, name in enumerate(frame.columns):
@@ -223,11 +234,14 @@ def _to_numbers(frame: pd.DataFrame, repairs: list[str], source: str) -> NDArray
 
 
 def _column_to_numbers(column: pd.Series[Any], source: str) -> tuple[NDArray[np.float32], int]:
-    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
+    if isinstance(column.dtype, pd.PeriodDtype) or column.dtype.kind in "mMc":
         raise DataError(f"column {column.name!r} of {source} holds {column.dtype}, not readings: drop it")
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    numbers = pd.to_numeric(column, errors="coerce")
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except TypeError:  # lists and the like, in older pandas
+        numbers = pd.Series(np.nan, index=column.index)
     filled = column.notna()
     if not pd.api.types.is_numeric_dtype(column.dtype):
         filled &= column.astype(str).str.strip() != ""
@@ -238,11 +252,13 @@ def _column_to_numbers(column: pd.Series[Any], source: str) -> tuple[NDArray[np.
             f"column {column.name!r} of {source} holds text ({str(column[text].iloc[0])!r}), not readings: "
             "drop it or encode it; if the table is long, name its columns with id=, time= and value="
         )
-    return numbers.to_numpy(dtype=np.float32, na_value=np.nan), count
+    with np.errstate(over="ignore"):
+        return numbers.to_numpy(dtype=np.float32, na_value=np.nan), count
 
 
-def _long_to_table(frame: pd.DataFrame, time: str, id: str, value: str, freq: str | None, source: str) -> Table:
-    frame = frame.set_axis([_name_of(label) for label in frame.columns], axis=1)
+def _long_to_table(
+    frame: pd.DataFrame, time: str, id: str, value: str, freq: str | None, repairs: list[str], source: str
+) -> Table:
     if time not in frame.columns and frame.index.name == time:
         frame = frame.reset_index()
     for argument, name in (("id", id), ("time", time), ("value", value)):
@@ -250,35 +266,46 @@ def _long_to_table(frame: pd.DataFrame, time: str, id: str, value: str, freq: st
             raise DataError(
                 f"{argument}={name!r} names no column of {source} (its columns: {listed(list(frame.columns), 6)})"
             )
-    repairs: list[str] = []
     spare = [name for name in frame.columns if name not in (id, time, value)]
     if spare:
         repairs.append(f"{plural(len(spare), 'column', 'was')} not needed ({listed(spare)}): left out")
     readings = _to_numbers(frame[[value]], repairs, source)  # [rows, 1]
     column = frame[time]
-    stamps = not (pd.api.types.is_integer_dtype(column.dtype) and column.abs().max() < 1e8)
     named = frame[id].notna().to_numpy(copy=True)
     if not named.all():
         repairs.append(f"{plural(int((~named).sum()), 'row', 'has')} no name in {id!r}: dropped")
+    stamps = not _counts_steps(column)
     if stamps:
-        moments = _to_stamps(column, repairs, source)
-        named &= ~np.isnat(moments)
-        unread = int(np.isnat(moments).sum())
-        if unread:
-            repairs.append(f"{plural(unread, 'row', 'has')} no readable time: dropped")
-        times = moments.view(np.int64)
+        moments = to_stamps(column, repairs, source)
+        unread, times = np.isnat(moments), moments.view(np.int64)
+    elif freq is not None:
+        raise DataError(f"freq={freq!r} was given, but {time!r} of {source} only numbers the steps: leave it out")
     else:
-        times = column.to_numpy(dtype=np.int64)
+        unread = column.isna().to_numpy()
+        times = column.fillna(0).to_numpy(dtype=np.int64)
+    if unread.any():
+        _say_unread(column[unread].iloc[0], int(unread.sum()), unread.size, repairs, source)
+        named &= ~unread
     if not named.any():
         raise DataError(f"{source} has no row with both a name in {id!r} and a readable time in {time!r}")
     values, variables, when = _pivot(frame[id][named], times[named], readings[named, 0], repairs)
     return clean_table(values, variables, when, freq=freq, stamps=stamps, repairs=repairs, source=source)
 
 
+def _counts_steps(column: pd.Series[Any]) -> bool:
+    """Whether times are step numbers: small whole numbers."""
+    if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    there = column.dropna().to_numpy(dtype=np.float64)
+    return bool(there.size and (there % 1 == 0).all() and np.abs(there).max() < 1e7)
+
+
 def _pivot(
     ids: pd.Series[Any], times: NDArray[np.int64], readings: NDArray[np.float32], repairs: list[str]
 ) -> tuple[NDArray[np.float32], list[str], NDArray[np.int64]]:
     """One row a time, one column an id (in order of appearance); of several readings the last counts."""
+    if pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all():
+        ids = ids.astype(np.int64)  # numbers that became fractions beside a missing one
     column, names = pd.factorize(ids.astype(str))
     when, row = np.unique(times, return_inverse=True)
     values = np.full((when.size, len(names)), np.nan, dtype=np.float32)

@@ -111,6 +111,8 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
     ('1 row was out of order: sorted', '1 step was missing from the 5min grid: filled with missing readings')
     """
     repairs: list[str] = []
+    if stamps:
+        times, values = _with_a_time(times, values, repairs)
     times, values = _sort(times, values, repairs)
     times, values = merge_equal(times, values, repairs)
     if freq is None:
@@ -124,6 +126,16 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
     else:
         times, values = _to_fixed_step(times, values, step, freq, repairs, stamps=stamps)
     return Grid(times, values, freq if stamps else None, tuple(repairs))
+
+
+def _with_a_time(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Values]:
+    timed = ~np.isnat(times.view("datetime64[ns]"))
+    if timed.all():
+        return times, values
+    if not timed.any():
+        raise DataError("no row has a time: write the times as 2024-01-31 13:05")
+    repairs.append(f"{plural(int((~timed).sum()), 'row', 'has')} no time: dropped")
+    return times[timed], values[timed]
 
 
 def _sort(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Values]:
@@ -174,7 +186,7 @@ def _find_rate(times: Times, stamps: bool) -> tuple[str | None, int | None]:
 def _infer_calendar_rate(times: Times) -> str | None:
     stamps = pd.DatetimeIndex(times.view("datetime64[ns]"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # pandas 4 will give an offset instead of its name
+        warnings.simplefilter("ignore")  # pandas 4 will give an offset instead of its name
         inferred: Any = pd.infer_freq(stamps)
     if inferred is None:
         return next((freq for freq in _CALENDAR_RATES if _follows(stamps, freq)), None)
@@ -238,7 +250,7 @@ def _grid_start(times: Times, step: int) -> int:
 
 def _given_rate(freq: str) -> tuple[str, int | None]:
     try:
-        forward = pd.tseries.frequencies.to_offset(freq).n > 0  # type: ignore[union-attr]
+        forward = pd.tseries.frequencies.to_offset(freq).n > 0
     except (ValueError, AttributeError):
         forward = False
     if not forward:

@@ -8,6 +8,7 @@ as a data column, since otherwise they are pickled, and nothing here is ever unp
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ def read_hdf5_frame(path: Path, key: str | None = None) -> pd.DataFrame:
     try:
         with h5py.File(path, "r") as file:
             return _read_group(_frame_group(file, key, path), path)
-    except (OSError, RuntimeError) as error:
-        reason = str(error).split("(")[-1].rstrip(")") or "unreadable"
+    except (OSError, RuntimeError, KeyError) as error:
+        reason = str(error).split("(")[-1].strip(")\"' ") or "unreadable"
         raise DataError(f"{path.name} is cut short or no HDF5 file ({reason}): fetch it again") from None
 
 
@@ -82,13 +83,27 @@ def _read_axis(dataset: Any, path: Path) -> pd.Index[Any]:
     values = _plain(dataset, path)
     if values.dtype.kind == "S":
         return pd.Index([entry.decode("utf-8") for entry in values.tolist()])
-    return _typed_index(values, _text(dataset.attrs.get("kind", "")))
+    index = _typed_index(values, _text(dataset.attrs.get("kind", "")))
+    if "tz" in dataset.attrs and isinstance(index, pd.DatetimeIndex):
+        return index.tz_localize("UTC").tz_convert(_zone(_text(dataset.attrs["tz"])))
+    return index
+
+
+def _zone(name: str) -> str:
+    """The zone's name, or UTC for one that is written in a way that cannot be read."""
+    try:
+        pd.Timestamp(0, tz=name)
+    except (KeyError, ValueError, TypeError, OSError):
+        return "UTC"
+    return name
 
 
 def _typed_index(values: NDArray[Any], kind: str) -> pd.Index[Any]:
     if kind.startswith("datetime64"):
         unit = kind.partition("[")[2].rstrip("]") or "ns"
         return pd.DatetimeIndex(values.astype(np.int64).view(f"datetime64[{unit}]"))
+    if kind == "date":
+        return pd.DatetimeIndex([datetime.date.fromordinal(day) for day in values.tolist()])
     return pd.Index(values)
 
 
@@ -106,7 +121,13 @@ def _read_table_format(group: Any, path: Path) -> pd.DataFrame:
     if any(field.startswith("values_block_") for field in fields):
         raise DataError(f"{path.name} is in pandas' table format, whose column names are pickled: {_AGAIN}")
     rows = dataset[()]
-    frame = pd.DataFrame({field: rows[field] for field in fields if field != "index"})
+    frame = pd.DataFrame(
+        {
+            field: [_text(entry) for entry in rows[field].tolist()] if rows[field].dtype.kind == "S" else rows[field]
+            for field in fields
+            if field != "index"
+        }
+    )
     if "index" in fields:
         frame.index = _typed_index(rows["index"], _text(dataset.attrs.get("index_kind", "")))
     return frame
