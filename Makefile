@@ -16,7 +16,7 @@ demo: $(CORE)
 	$(BIN)/subcast demo --output demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --doctest-modules src tests README.md docs
+	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests README.md docs
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -86,11 +86,28 @@ def test_transform_and_inverse_along_any_axis():
     rng = np.random.default_rng(1)
     values = (rng.normal(size=(200, 3)) * [1, 100, 1e4] + [0, 5, -1e3]).astype(np.float32)
     scaler = Scaler.fit(Series(values).split(4, 2).train)
-    batch = values[:24].reshape(2, 4, 3, 3)
+    batch = values[:24].reshape(2, 12, 3)
     np.testing.assert_allclose(scaler.inverse(scaler.transform(batch)), batch, rtol=1e-4, atol=1e-2)
     moved = np.moveaxis(batch, -1, 1)
     np.testing.assert_array_equal(scaler.transform(moved, axis=1), np.moveaxis(scaler.transform(batch), -1, 1))
     assert scaler.transform(values).dtype == np.float32
+
+
+def test_inputs_keep_their_time_features():
+    times = np.arange("2024-01-01", "2024-01-11", np.timedelta64(1, "h"), dtype="datetime64[h]")
+    values = np.random.default_rng(0).normal(50, 10, size=(len(times), 3)).astype(np.float32)
+    series = Series(values, times=times, time_features=("time_of_day",))
+    for protocol in ("default", "paper"):
+        train = series.split(4, 2, protocol=protocol).train
+        scaler, inputs = Scaler.fit(train), train.batch().inputs
+        before = inputs.copy()
+        normal = scaler.transform_inputs(inputs)
+        np.testing.assert_array_equal(inputs, before)
+        np.testing.assert_array_equal(normal[..., 1], inputs[..., 1])
+        np.testing.assert_array_equal(normal[..., 0], scaler.transform(inputs[..., 0]))
+        assert abs(normal[..., 0].mean()) < 1e-3
+        with pytest.raises(sc.InputError, match="use transform_inputs"):
+            scaler.transform(inputs)
 
 
 def test_select_and_json():

@@ -29,11 +29,19 @@ class TestFrozen:
         with pytest.raises(AttributeError):
             small().name = "other"
 
-    def test_the_array_given_stays_writeable_and_unchanged(self):
+    def test_nobody_changes_it_from_outside(self):
         given_array = np.ones((4, 2), dtype=np.float32)
-        Series(given_array)
-        given_array[0, 0] = 5
-        assert given_array.flags.writeable
+        frame = pd.DataFrame(np.arange(8, dtype=np.float32).reshape(4, 2), columns=["a", "b"])
+        series, framed = Series(given_array), Series.from_frame(frame)
+        given_array[0, 0] = 5  # still writeable, and no part of the series
+        frame.iloc[0, 0] = 99
+        assert series.values[0, 0] == 1
+        assert framed.values[0, 0] == 0
+
+    def test_a_read_only_array_is_taken_as_it_is(self):
+        given_array = np.ones((4, 2), dtype=np.float32)
+        given_array.flags.writeable = False
+        assert np.shares_memory(Series(given_array).values, given_array)
 
 
 class TestSlicing:
@@ -89,6 +97,14 @@ class TestTimeFeatures:
         series = Series(np.zeros((2, 1)), ("a",), times, time_features=("day_of_week", "time_of_day"))
         np.testing.assert_allclose(series.features, [[6 / 7, 0.5], [0, 0.25]], atol=1e-6)
 
+    def test_the_last_moment_of_a_day_is_below_one(self):
+        times = np.array(["2024-01-01T23:59:59.999999999"], dtype="datetime64[ns]")
+        assert Series([[0.0]], ("a",), times, time_features=("time_of_day",)).features[0, 0] < 1
+
+    def test_as_text_is_refused(self):
+        with pytest.raises(sc.InputError, match="must be a list of names, got the text 'time_of_day'"):
+            small(time_features="time_of_day")
+
     def test_need_times(self):
         with pytest.raises(sc.InputError, match="this series has none"):
             Series(np.zeros((3, 1)), time_features=("time_of_day",))
@@ -135,7 +151,7 @@ class TestBadInput:
 
     def test_from_array_drops_rows_without_a_time(self):
         times = np.array(["2024-01-01", "NaT", "2024-01-02"], "M8[D]")
-        with pytest.warns(sc.DataWarning, match="1 row has no time: dropped"):
+        with pytest.warns(sc.DataWarning, match="1 row has no readable time: dropped"):
             series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
         np.testing.assert_array_equal(series.values[:, 0], [1, 3])
 
@@ -197,6 +213,23 @@ def test_save_and_read(tmp_path, ending):
         np.testing.assert_array_equal(again.graph, np.eye(3))
         np.testing.assert_array_equal(again.positions, np.ones((3, 2)))
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_npz_keeps_everything(tmp_path):
+    times = np.concatenate(
+        [TIMES[:6], TIMES[8:], TIMES[-1:] + np.timedelta64(65, "m")]
+    )  # a jump, as daylight saving makes
+    values = np.arange(22, dtype=np.float32).reshape(11, 2)
+    values[2, 1] = np.nan
+    series = Series(
+        values, ("a", "b"), times, freq="5min", time_features=("time_of_day",), unit="mph", missing_code=0.0
+    )
+    series.save(tmp_path / "a.npz")
+    again = Series.read(tmp_path / "a.npz")
+    for field in ("variables", "freq", "time_features", "unit", "missing_code"):
+        assert getattr(again, field) == getattr(series, field)
+    np.testing.assert_array_equal(again.values, series.values)
+    np.testing.assert_array_equal(again.times, series.times)
 
 
 def test_save_to_an_unknown_ending_writes_nothing(tmp_path):

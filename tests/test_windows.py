@@ -92,6 +92,12 @@ class TestBatch:
         np.testing.assert_array_equal(windows.times[0], times[3:5].astype("M8[ns]"))
         assert numbered(10).windows(3, 2).times is None
 
+    def test_one_window_and_none(self):
+        windows = numbered(20, times=None).windows(3, 2)
+        assert windows.batch(4).inputs.shape == (1, 3, 2, 1)
+        assert windows.batch([]).inputs.shape == (0, 3, 2, 1)
+        np.testing.assert_array_equal(windows.batch(-1).inputs, windows.batch([len(windows) - 1]).inputs)
+
     def test_missing_stays_missing(self):
         values = np.arange(20, dtype=np.float32).reshape(10, 2)
         values[4, 0] = np.nan
@@ -141,6 +147,24 @@ class TestPaperProtocol:
         assert np.isnan(series.split(3, 2).train.batch().inputs).any()
         assert np.isnan(series.values[0, 0])
 
+    def test_targets_are_the_same_as_a_view_and_in_a_batch(self):
+        values = np.arange(100, dtype=np.float32)[:, None] % 5
+        values[7::10] = np.nan
+        train = Series(values, missing_code=0.0).split(3, 2, protocol="paper").train
+        np.testing.assert_array_equal(train.targets, train.batch().targets)
+        np.testing.assert_array_equal(train.readings, train.batch().inputs[..., 0])
+        np.testing.assert_array_equal(train[::7].targets, train.batch().targets[::7])
+
+    def test_each_setting_does_its_own_part(self):
+        values = np.arange(100, dtype=np.float32)[:, None] % 5
+        values[7::10] = np.nan
+        series = Series(values, missing_code=-1.0)
+        mine = series.split(3, 2, protocol=sc.Protocol("mine", missing_code_in_inputs=True)).train.batch()
+        assert (mine.inputs == -1).any()
+        assert not (mine.targets == -1).any()
+        assert np.isnan(mine.targets).any()
+        assert (mine.targets == 0).any()
+
     def test_gap_is_refused(self):
         with pytest.raises(sc.InputError, match="overlap at their edges"):
             numbered(200).split(3, 2, protocol="paper", gap=5)
@@ -175,7 +199,7 @@ class TestBadInput:
         ("call", "sentence"),
         [
             (lambda: numbered(5).windows(4, 2), "needs 6 steps .* 'series' has only 5: give more steps"),
-            (lambda: numbered(50).windows(0, 2), "lookback must be a whole number of steps, 1 or more, got 0"),
+            (lambda: numbered(50).windows(0, 2), "lookback must be a whole number of at least 1, got 0"),
             (lambda: numbered(50).windows(2, 1.5), "horizon must be a whole number"),
             (lambda: numbered(50).windows(2, 2)[3], r"windows\[::10\]"),
             (lambda: Windows(numbered(50), 2, 2, range(60)), "starts must lie between 0 and 46"),
@@ -186,8 +210,16 @@ class TestBadInput:
             (lambda: numbered(90).split(2, 2, shares=(0.5, 0.5, 0.5)), "add up to 1"),
             (lambda: numbered(90).split(2, 2, shares=(0.5, 0.5)), "three positive numbers"),
             (lambda: numbered(90).split(2, 2, protocol="papers"), "one of default, paper, got 'papers'"),
-            (lambda: numbered(90).split(2, 2, gap=-1), "gap must be 0 or more"),
-            (lambda: list(numbered(90).windows(2, 2).batches(0)), "size must be 1 or more"),
+            (lambda: numbered(90).split(2, 2, gap=-1), "gap must be a whole number of at least 0, got -1"),
+            (lambda: numbered(90).split(2, 2, gap=2.5), "gap must be a whole number"),
+            (lambda: numbered(90).split(2, 2, shares=5), "three positive numbers"),
+            (lambda: numbered(90).split(2, 2, protocol=["paper"]), "one of default, paper"),
+            (lambda: numbered(90).windows(True, 2), "lookback must be a whole number of at least 1, got True"),
+            (lambda: Windows(numbered(50), 2, 2, [1, 2]), "starts must be a range, got list; use batch"),
+            (lambda: numbered(50).windows(2, 2).batch([1.5]), r"by a slice or by whole numbers, got \[1.5\]"),
+            (lambda: numbered(50).windows(2, 2).batch([3, 60]), "there is no window 60: the 47 windows are numbered"),
+            (lambda: Windows(numbered(9), 2, 2, target_values=np.zeros((3, 3))), "the shape of the series"),
+            (lambda: list(numbered(90).windows(2, 2).batches(0)), "size must be a whole number of at least 1, got 0"),
         ],
     )
     def test_one_sentence(self, call, sentence):

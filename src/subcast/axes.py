@@ -61,6 +61,21 @@ def check_axes(argument: str, array: NDArray[np.generic], axes: str, **sizes: in
             )
 
 
+def check_whole(argument: str, value: object, low: int = 1) -> int:
+    """Return a whole number of at least `low`, or say in one sentence what came instead.
+
+    >>> check_whole("lookback", 12)
+    12
+    >>> check_whole("lookback", 0.5)
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: lookback must be a whole number of at least 1, got 0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise InputError(f"{argument} must be a whole number of at least {low}, got {value!r}")
+    return int(value)
+
+
 def variable_indices(
     present: ArrayLike | Sequence[str],
     n: int,

@@ -57,6 +57,6 @@ def get_protocol(protocol: str | Protocol) -> Protocol:
     """
     if isinstance(protocol, Protocol):
         return protocol
-    if protocol not in PROTOCOLS:
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise InputError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
     return PROTOCOLS[protocol]

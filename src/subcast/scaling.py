@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subcast.axes import check_axes
 from subcast.errors import InputError
 from subcast.windows import Windows
 
@@ -69,9 +70,16 @@ class Scaler:
         return cls(mean, _usable(np.sqrt(variance), mean))
 
     def transform(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
-        """Normalise readings whose variables lie along `axis`."""
+        """Normalise readings whose variables lie along `axis` (inputs with features: see `transform_inputs`)."""
         mean, scale = self._along(values, axis)
         return ((values - mean) / scale).astype(np.float32)
+
+    def transform_inputs(self, inputs: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Normalise the readings of inputs [b, t, n, f], their first feature; the time features stay as they are."""
+        check_axes("inputs", inputs, "btnf")
+        normal = np.array(inputs, dtype=np.float32)
+        normal[..., 0] = self.transform(inputs[..., 0])
+        return normal
 
     def inverse(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
         """Bring normalised readings back to their own units."""
@@ -95,6 +103,11 @@ class Scaler:
         return cls(np.asarray(stored["mean"], dtype=np.float64), np.asarray(stored["scale"], dtype=np.float64))
 
     def _along(self, values: NDArray[np.floating[Any]], axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if values.ndim > 3:
+            raise InputError(
+                f"values must be readings without a feature axis, [b, t, n] at most, got shape {values.shape}: "
+                "use transform_inputs for [b, t, n, f]"
+            )
         if self.mean.size == 1:
             return self.mean, self.scale
         if values.shape[axis] != self.mean.size:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from subcast.names import numbered_names, plural, refuse_repeated_names
 if TYPE_CHECKING:
     import pandas as pd
 
+    from subcast.protocol import Protocol
     from subcast.tables import Table
     from subcast.windows import Split, Windows
 
@@ -26,7 +28,8 @@ _DAY = np.timedelta64(1, "D")
 
 
 def _time_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
-    return ((times - times.astype("datetime64[D]")) / _DAY).astype(np.float32)
+    share = ((times - times.astype("datetime64[D]")) / _DAY).astype(np.float32)
+    return np.minimum(share, np.nextafter(np.float32(1), np.float32(0)))  # the last millisecond would round to 1
 
 
 def _day_of_week(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
@@ -42,8 +45,9 @@ TIME_FEATURES = {"time_of_day": _time_of_day, "day_of_week": _day_of_week}
 class Series:
     """Readings of named variables over time.
 
-    Everything is read-only, and slices share memory with what they are cut from: `series[100:200]` is a stretch of
-    time, `series.select(["a", "b"])` some of the variables.
+    Everything is read-only. `series[100:200]` is a stretch of time and shares memory with what it is cut from;
+    `series.select(["a", "b"])` is a copy of some of the variables. An array that can be written to is copied once, so
+    that nobody changes a series from outside; one that is read-only (a memory map, say) is taken as it is.
 
     Parameters
     ----------
@@ -97,7 +101,7 @@ class Series:
     repairs: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        values = _numbers("values", self.values)
+        values = _own(_numbers("values", self.values), self.values)
         check_axes("values", values, "tn")
         if np.isinf(values).any():
             raise InputError("values holds infinities: use Series.from_array, which turns them into missing readings")
@@ -106,6 +110,8 @@ class Series:
         times = self.times
         if times is not None:
             times = _checked_times(np.asarray(times), t)
+        if isinstance(cast(object, self.time_features), str):
+            raise InputError(f"time_features must be a list of names, got the text {self.time_features!r}")
         for feature in self.time_features:
             if feature not in TIME_FEATURES:
                 raise InputError(f"time_features knows {', '.join(TIME_FEATURES)}, got {feature!r}")
@@ -207,7 +213,7 @@ class Series:
         >>> Series.from_array([[1.0, 2.0], [3.0, float("nan")]]).variables
         ('v0', 'v1')
         """
-        from subcast.tables import clean_table
+        from subcast.tables.clean import clean_table, lost_digits
 
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
@@ -219,6 +225,7 @@ class Series:
             stamps = _moments(times, numbers.shape[0], repairs, source).view(np.int64)
         elif freq is not None:
             raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
+        repairs.extend(lost_digits(np.asarray(values), numbers, names))
         table = clean_table(numbers, names, stamps, freq=freq, repairs=repairs, source=source)
         return cls._from_table(table, name, time_features)
 
@@ -259,10 +266,12 @@ class Series:
             table.variables,
             table.times,
             freq=table.freq,
-            time_features=tuple(time_features),
+            time_features=time_features or table.time_features,  # type: ignore[arg-type]
             graph=table.graph,
             positions=table.positions,
             name=name,
+            unit=table.unit,
+            missing_code=table.missing_code,
             repairs=table.repairs,
         )
 
@@ -322,7 +331,7 @@ class Series:
         """Some of the variables, by name, by number or by a boolean mask, in the order given."""
         chosen = variable_indices(variables, self.n_variables, self.variables)
         return self._with(
-            values=_frozen(self.values[:, chosen]),
+            values=_frozen(np.ascontiguousarray(self.values[:, chosen])),
             variables=tuple(self.variables[i] for i in chosen),
             graph=None if self.graph is None else _frozen(self.graph[np.ix_(chosen, chosen)]),
             positions=None if self.positions is None else _frozen(self.positions[chosen]),
@@ -339,9 +348,9 @@ class Series:
         lookback: int,
         horizon: int,
         *,
-        shares: tuple[float, float, float] | None = None,
+        shares: Sequence[float] | None = None,
         gap: int | None = None,
-        protocol: str = "default",
+        protocol: str | Protocol = "default",
     ) -> Split:
         """Cut into training, validation and test windows, in order of time.
 
@@ -401,7 +410,10 @@ class Series:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the readings to a .csv, .parquet or .npz file that `Series.read` reads back."""
+        """Write a .csv, .parquet or .npz file that `Series.read` reads back.
+
+        All three keep the readings, names and times; .npz keeps the rest as well (graph, positions, rate, features).
+        """
         writers = {".csv": self._write_csv, ".parquet": self._write_parquet, ".npz": self._write_npz}
         with whole_file(path, tuple(writers)) as temporary:
             writers[temporary.suffix.lower()](temporary)
@@ -413,9 +425,16 @@ class Series:
         self.to_frame().to_parquet(path)
 
     def _write_npz(self, path: Path) -> None:
+        facts = {
+            "freq": self.freq,
+            "time_features": self.time_features,
+            "unit": self.unit,
+            "missing_code": self.missing_code,
+        }
         extra = {"times": self.times, "adjacency": self.graph, "positions": self.positions}
-        arrays = {name: array for name, array in extra.items() if array is not None}
-        np.savez_compressed(path, values=self.values, variables=np.array(self.variables), **arrays)  # type: ignore[arg-type]
+        arrays: dict[str, Any] = {name: array for name, array in extra.items() if array is not None}
+        names = np.array(self.variables)
+        np.savez_compressed(path, values=self.values, variables=names, subcast=np.array(json.dumps(facts)), **arrays)
 
 
 def _frame_source(name: str) -> str:
@@ -441,6 +460,12 @@ def _frozen(array: Any) -> Any:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _own(array: NDArray[np.float32], given: object) -> NDArray[np.float32]:
+    """The array itself if nobody else can write to it, else a copy."""
+    shared = isinstance(given, np.ndarray) and given.flags.writeable and np.may_share_memory(array, given)
+    return array.copy() if shared else array
 
 
 def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:

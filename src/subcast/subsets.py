@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.axes import check_axes, variable_indices
+from subcast.axes import check_axes, check_whole, variable_indices
 from subcast.errors import DataWarning, InputError
+from subcast.series import Series
 
 NOISE_RULES = ("join", "drop")
 DENSITIES = (5, 4, 3, 2)  # of min_samples: the first that can give the wanted number of clusters is taken
@@ -46,9 +47,9 @@ def subset_size(n: int, share: float | None = 0.15, count: int | None = None) ->
     >>> subset_size(137), subset_size(100, 0.07), subset_size(137, count=5)
     (21, 7, 5)
     """
-    _check_whole("n", n)
+    check_whole("n", n)
     if count is not None:
-        _check_whole("count", count)
+        check_whole("count", count)
         if count > n:
             raise InputError(f"count must be at most the {n} variables there are, got {count}")
         return int(count)
@@ -117,8 +118,8 @@ def draw_subsets(
            [ 1, 10, 19]])
     """
     size = subset_size(n, share, count)
-    _check_whole("draws", draws)
-    _check_seed(seed)
+    check_whole("draws", draws)
+    check_whole("seed", seed, low=0)
     return np.stack([np.sort(_order(_keys(seed, draw, n))[:size]) for draw in range(draws)])
 
 
@@ -185,7 +186,7 @@ class ClusterDraws:
 
 
 def cluster_variables(
-    values: ArrayLike, n_clusters: int = 11, *, min_samples: int | None = None, noise: str = "join"
+    values: ArrayLike | Series, n_clusters: int = 11, *, min_samples: int | None = None, noise: str = "join"
 ) -> Clusters:
     """Cluster variables by DBSCAN on 1 - |Spearman correlation|, with eps chosen for a wanted number of clusters.
 
@@ -196,7 +197,7 @@ def cluster_variables(
     Parameters
     ----------
     values
-        the training part of a series, [t, n], NaN where a reading is missing
+        the training part of a series, or its values [t, n], NaN where a reading is missing
     n_clusters
         how many clusters are wanted
     min_samples
@@ -216,12 +217,12 @@ def cluster_variables(
     >>> cluster_variables(values, n_clusters=3).labels
     array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
     """
-    table = np.asarray(values, dtype=np.float64)
+    table = np.asarray(values.values if isinstance(values, Series) else values, dtype=np.float64)
     check_axes("values", table, "tn")
     n = table.shape[1]
-    _check_whole("n_clusters", n_clusters)
+    check_whole("n_clusters", n_clusters)
     if min_samples is not None:
-        _check_whole("min_samples", min_samples)
+        check_whole("min_samples", min_samples)
     if noise not in NOISE_RULES:
         raise InputError(f"noise must be 'join' or 'drop', got {noise!r}")
     densities = [d for d in (DENSITIES if min_samples is None else (min_samples,)) if d <= n]
@@ -280,9 +281,9 @@ def draw_cluster_subsets(
     """
     n = len(clusters.labels)
     size = subset_size(n, share, count)
-    _check_whole("draws", draws)
-    _check_seed(seed)
-    _check_whole("n_chosen", n_chosen)
+    check_whole("draws", draws)
+    check_whole("seed", seed, low=0)
+    check_whole("n_chosen", n_chosen)
     if n_chosen > clusters.n_clusters:
         raise InputError(f"n_chosen must be at most the {clusters.n_clusters} clusters there are, got {n_chosen}")
     in_clusters = int(np.sum(clusters.labels >= 0))
@@ -413,13 +414,3 @@ def _draw_within(
 ) -> NDArray[np.int64]:
     order = _order(_keys(seed, draw, len(labels)))
     return np.sort(order[np.isin(labels[order], chosen)][:size])
-
-
-def _check_whole(argument: str, given: int) -> None:
-    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
-        raise InputError(f"{argument} must be a whole number of at least 1, got {given!r}")
-
-
-def _check_seed(seed: int) -> None:
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")

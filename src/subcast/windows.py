@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil
 from typing import NamedTuple, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
+from subcast.axes import check_whole
 from subcast.errors import InputError
 from subcast.protocol import Protocol, get_protocol
 from subcast.series import Series
@@ -43,8 +44,11 @@ class Windows:
         steps a model sees, steps it forecasts
     starts
         the first step of each window, all of them by default
+    target_values
+        [t, n] what counts as targets, NaN where nothing does: the readings themselves, unless a protocol counts
+        other targets than inputs
     protocol
-        what counts as missing among the targets
+        how the windows were cut, for whatever is fitted on them
 
     Examples
     --------
@@ -62,12 +66,12 @@ class Windows:
     lookback: int
     horizon: int
     starts: range = _ALL
+    target_values: NDArray[np.float32] | None = None
     protocol: Protocol = field(default_factory=lambda: get_protocol("default"))
 
     def __post_init__(self) -> None:
-        for argument, value in (("lookback", self.lookback), ("horizon", self.horizon)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{argument} must be a whole number of steps, 1 or more, got {value!r}")
+        check_whole("lookback", self.lookback)
+        check_whole("horizon", self.horizon)
         most = len(self.series) - self.lookback - self.horizon + 1
         if most < 1:
             raise InputError(
@@ -75,6 +79,15 @@ class Windows:
                 f"{self.horizon}), but {self.series.name!r} has only {len(self.series)}: "
                 "give more steps or a shorter window"
             )
+        if self.target_values is None:
+            object.__setattr__(self, "target_values", self.series.values)
+        elif self.target_values.shape != self.series.values.shape:
+            raise InputError(
+                f"target_values must have the shape of the series, {self.series.values.shape}, "
+                f"got {self.target_values.shape}"
+            )
+        if not isinstance(self.starts, range):
+            raise InputError(f"starts must be a range, got {type(self.starts).__name__}; use batch for any windows")
         if self.starts is _ALL:
             object.__setattr__(self, "starts", range(most))
         elif len(self.starts) and (min(self.starts) < 0 or max(self.starts) >= most):
@@ -90,7 +103,7 @@ class Windows:
             raise InputError(
                 f"windows are chosen by a slice such as windows[::10], got {which!r}; use batch for others"
             )
-        return Windows(self.series, self.lookback, self.horizon, self.starts[which], self.protocol)
+        return replace(self, starts=self.starts[which])
 
     def __repr__(self) -> str:
         """Show how many, and of what size."""
@@ -105,8 +118,12 @@ class Windows:
 
     @property
     def targets(self) -> NDArray[np.float32]:
-        """What comes next, as it was read: [b, h, n], a view of the series."""
-        return self._view(self.series.values, self.lookback, self.horizon)
+        """What comes next, NaN where it does not count: [b, h, n], a view."""
+        return self._view(self._target_values, self.lookback, self.horizon)
+
+    @property
+    def _target_values(self) -> NDArray[np.float32]:
+        return self.series.values if self.target_values is None else self.target_values
 
     @property
     def features(self) -> NDArray[np.float32] | None:
@@ -130,26 +147,39 @@ class Windows:
         return rows[chosen].swapaxes(1, 2)  # [b, length, n]
 
     def batch(self, which: Index = slice(None)) -> Batch:
-        """Some windows as arrays of their own: inputs [b, t, n, f] and targets [b, h, n].
+        """Some windows, by a slice or by their numbers, as arrays of their own.
 
-        Missing inputs stay NaN; targets that do not count are NaN.
+        Inputs are [b, t, n, f], missing readings NaN; targets are [b, h, n], NaN where nothing counts.
         """
-        rows = which if isinstance(which, slice) else np.asarray(which)
-        readings = self.readings[rows]  # [b, t, n]
-        inputs = np.empty((*readings.shape, self.series.n_features), dtype=np.float32)
-        inputs[..., 0] = readings
-        features = self.features
+        first = self._first_steps(which)[:, None]  # [b, 1]
+        seen = first + np.arange(self.lookback)  # [b, t]
+        inputs = np.empty((*seen.shape, self.series.n_variables, self.series.n_features), dtype=np.float32)
+        inputs[..., 0] = self.series.values[seen]
+        features = self.series.features
         if features is not None:
-            inputs[..., 1:] = features[rows][:, :, None, :]
-        targets = np.array(self.targets[rows])
-        if self.protocol.zeros_missing_in_targets:
-            targets[targets == 0] = np.nan
-        return Batch(inputs, targets)
+            inputs[..., 1:] = features[seen][:, :, None, :]
+        return Batch(inputs, self._target_values[first + self.lookback + np.arange(self.horizon)])
+
+    def _first_steps(self, which: Index) -> NDArray[np.int64]:
+        """The first step of each of some windows."""
+        starts = np.arange(self.starts.start, self.starts.stop, self.starts.step)
+        if isinstance(which, slice):
+            return starts[which]
+        chosen = np.atleast_1d(np.asarray(which))
+        if chosen.size == 0:
+            return starts[:0]
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise InputError(f"windows are chosen by a slice or by whole numbers, got {which!r}")
+        wrong = chosen[(chosen < -len(self)) | (chosen >= len(self))]
+        if wrong.size:
+            raise InputError(
+                f"there is no window {wrong[0]}: the {len(self)} windows are numbered 0 to {len(self) - 1}"
+            )
+        return starts[chosen]
 
     def batches(self, size: int = 64) -> Iterator[Batch]:
         """All windows in order, `size` at a time."""
-        if size < 1:
-            raise InputError(f"size must be 1 or more windows, got {size}")
+        check_whole("size", size)
         for first in range(0, len(self), size):
             yield self.batch(slice(first, first + size))
 
@@ -167,34 +197,56 @@ def split_series(
     lookback: int,
     horizon: int,
     *,
-    shares: tuple[float, float, float] | None = None,
+    shares: Sequence[float] | None = None,
     gap: int | None = None,
     protocol: str | Protocol = "default",
 ) -> Split:
     """Cut a series into training, validation and test windows (see `Series.split`)."""
     rules = get_protocol(protocol)
-    shares = rules.shares if shares is None else tuple(shares)  # type: ignore[assignment]
-    if shares is None or len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-6:
-        raise InputError(f"shares must be three positive numbers that add up to 1, got {shares}")
+    wanted = _checked_shares(rules.shares if shares is None else shares)
+    if gap is not None:
+        check_whole("gap", gap, low=0)
     whole = Windows(series, lookback, horizon)  # checks lookback and horizon
-    if rules.missing_code_in_inputs and series.missing_code is not None:
-        series = series.filled(series.missing_code)
     if rules.windows_first:
         if gap is not None:
             raise InputError(f"gap={gap} does not go with protocol {rules.name!r}, whose parts overlap at their edges")
-        bounds = _bounds_of_windows(len(whole), shares, lookback + horizon)
+        bounds = _bounds_of_windows(len(whole), wanted, lookback + horizon)
     else:
-        bounds = _bounds_of_steps(len(series), shares, lookback + horizon, gap)
+        bounds = _bounds_of_steps(len(series), wanted, lookback + horizon, gap)
     window = lookback + horizon
     for part, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
         if last - first < window:
             raise InputError(
                 f"the {part} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
-                f"of {window}: give a longer series (about {_enough(shares, window, gap)} steps), a shorter window "
+                f"of {window}: give a longer series (about {_enough(wanted, window, gap)} steps), a shorter window "
                 "or other shares"
             )
-    parts = (Windows(series[first:last], lookback, horizon, protocol=rules) for first, last in bounds)
+    inputs, targets = _inputs_and_targets(series, rules)
+    parts = (
+        Windows(inputs[first:last], lookback, horizon, target_values=targets[first:last], protocol=rules)
+        for first, last in bounds
+    )
     return Split(*parts)
+
+
+def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:
+    try:
+        train, val, test = (float(share) for share in shares)
+    except (TypeError, ValueError):
+        raise InputError(f"shares must be three positive numbers that add up to 1, got {shares!r}") from None
+    if min(train, val, test) <= 0 or abs(train + val + test - 1) > 1e-6:
+        raise InputError(f"shares must be three positive numbers that add up to 1, got {shares!r}")
+    return train, val, test
+
+
+def _inputs_and_targets(series: Series, rules: Protocol) -> tuple[Series, NDArray[np.float32]]:
+    """What counts as input and what as target; one copy of the readings for each that differs from them."""
+    inputs, targets = series, series.values
+    if rules.missing_code_in_inputs and series.missing_code is not None:
+        inputs = series.filled(series.missing_code)
+    if rules.zeros_missing_in_targets and (targets == 0).any():
+        targets = np.where(targets == 0, np.float32(np.nan), targets)
+    return inputs, targets
 
 
 def _enough(shares: tuple[float, float, float], window: int, gap: int | None) -> int:
@@ -214,8 +266,6 @@ def _bounds_of_steps(
 ) -> list[tuple[int, int]]:
     """First and last step of each part when the steps are divided, with a gap between."""
     gap = window - 1 if gap is None else gap
-    if gap < 0:
-        raise InputError(f"gap must be 0 or more steps, got {gap}")
     used = steps - 2 * gap
     train, test = round(used * shares[0]), round(used * shares[2])
     return [(0, train), (train + gap, steps - test - gap), (steps - test, steps)]

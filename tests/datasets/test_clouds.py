@@ -181,7 +181,7 @@ class TestArguments:
             ({"latitude": math.nan}, "latitude must be between"),
             ({"region_km": 0.0}, "region_km must be a length above 0, got 0.0"),
             ({"region_km": math.inf}, "region_km must be a length above 0, got inf"),
-            ({"noise": -0.1}, "noise must be between 0 and 0.1 of the clear-sky output, got -0.1"),
+            ({"noise": -0.1}, "noise must be between 0 and 0.1 of the output, got -0.1"),
         ],
     )
     def test_bad_ones_raise_one_sentence(self, arguments, sentence):

@@ -13,7 +13,7 @@ import pytest
 
 from subcast.datasets import DATASETS, load_dataset
 from subcast.datasets import base as base_module
-from subcast.datasets.base import Source, cache_folder, data_folders, fetch, load_files, locate
+from subcast.datasets.base import Source, cache_folder, data_folders, fetch, find_files, load_files
 from subcast.errors import DataError, DataNotFoundError, DataWarning
 
 REAL_FOLDER = os.environ.get("SUBCAST_DATA")
@@ -255,19 +255,20 @@ class TestWhereFilesAreLookedFor:
         for path in (one / "b", two / "a", two / "b"):
             path.parent.mkdir(exist_ok=True)
             path.touch()
-        source = Source(("a", "b"), "home")
-        assert locate(source, [one, two]) == [one / "b"]
-        assert locate(source, [two, one]) == [two / "a"]
-        assert locate(dataclasses.replace(source, together=True), [one, two]) == [two / "a", two / "b"]
-        assert locate(source, [tmp_path / "none"]) is None
+        alone = dataclasses.replace(DATASETS["solar"], sources=(Source(("a", "b"), "home"),))
+        pair = dataclasses.replace(DATASETS["solar"], sources=(Source(("a", "b"), "home", together=True),))
+        assert find_files(alone, [one, two])[1] == [one / "b"]
+        assert find_files(alone, [two, one])[1] == [two / "a"]
+        assert find_files(pair, [one, two])[1] == [two / "a", two / "b"]
+        assert find_files(alone, [tmp_path / "none"]) is None
 
-    def test_the_better_source_wins_over_the_nearer_folder(self, tmp_path, monkeypatch):
-        """The tsv pair in the cache, before the csv in the named folder."""
+    def test_the_nearer_folder_wins_over_the_better_source(self, tmp_path, monkeypatch):
+        """The csv in the folder the user named, before the tsv pair in the cache."""
         monkeypatch.setenv("SUBCAST_DATA", str(tmp_path / "named"))
         (tmp_path / "named").mkdir()
-        write_text(tmp_path / "named" / "ECG_data.csv", NUMBERS * 0)
+        write_text(tmp_path / "named" / "ECG_data.csv", NUMBERS)
         cache_folder().mkdir(parents=True)
-        labelled = np.column_stack([np.arange(1, 7), NUMBERS])
+        labelled = np.column_stack([np.arange(1, 7), NUMBERS * 0])
         write_text(cache_folder() / "ECG5000_TRAIN.tsv", labelled[:2], "\t")
         write_text(cache_folder() / "ECG5000_TEST.tsv", labelled[2:], "\t")
         series = load_files(small("ecg5000"), None, download=False)
@@ -364,7 +365,11 @@ class TestFetching:
             assert part in sentence
         assert os.listdir(tmp_path / "new") == []
 
-    @pytest.mark.parametrize("content", [b"<html>please log in</html>", gzip.compress(b"1,2\n3,4\n"), b""])
+    @pytest.mark.parametrize(
+        "content",
+        [b"<html>please log in</html>", gzip.compress(b"1,2\n3,4\n", mtime=0), b""],
+        ids=["a page", "another table", "nothing"],
+    )
     def test_what_is_not_the_file_leaves_none(self, home, tmp_path, content):
         (home / "traffic.txt.gz").write_bytes(content)
         with pytest.raises(DataNotFoundError, match=r"what came from file:.* is not it .* get traffic.txt.gz from the"):
@@ -462,7 +467,7 @@ def test_the_real_data_are_as_stated(name):
     dataset = DATASETS[name]
     if not REAL_FOLDER:
         pytest.skip("SUBCAST_DATA names no folder of real data")
-    if not any(locate(source, data_folders(REAL_FOLDER)) for source in dataset.sources):
+    if find_files(dataset, data_folders(REAL_FOLDER)) is None:
         pytest.skip(f"the files of {name} are not in the folder named by SUBCAST_DATA")
     series = load_dataset(name, folder=REAL_FOLDER, download=False)
     assert (len(series), series.n_variables) == (dataset.steps, dataset.n_variables)

@@ -335,8 +335,11 @@ class TestNpz:
         assert archive(values=VALUES, times=np.array(times)).freq == "1D"
 
     def test_times_that_are_no_dates(self, archive):
-        with pytest.raises(DataError, match=r"array 'times' of t.npz holds entries that are no dates"):
-            archive(values=VALUES, times=np.array(["2024-01-01", "x", "2024-01-03"]))
+        with pytest.warns(DataWarning, match=r"t.npz: 1 row has no readable time: dropped"):
+            table = archive(values=VALUES, times=np.array(["2024-01-01", "x", "2024-01-02"]))
+        assert len(table.values) == 2
+        with pytest.raises(DataError, match=r"2 of 3 times in t.npz cannot be read"):
+            archive(values=VALUES, times=np.array(["2024-01-01", "x", "y"]))
 
     def test_times_of_another_length(self, archive):
         with pytest.raises(DataError, match=r"'times' of t.npz must have one entry for each of the 3 steps"):

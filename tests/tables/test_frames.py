@@ -77,8 +77,33 @@ class TestWide:
         with pytest.raises(DataError, match=r"freq='h' was given"):
             frame_to_table(wide(index=pd.Index([1, 2, 3, 4], name="step")), freq="h")
 
-    def test_text_indices_that_are_no_dates_are_passed_over(self):
-        assert frame_to_table(wide(index=["p", "q", "r", "s"])).times is None
+    def test_text_indices_that_are_no_dates_are_left_out(self):
+        with pytest.warns(DataWarning, match=r"the row names \('p', ...\) are no times: left out"):
+            assert frame_to_table(wide(index=["p", "q", "r", "s"])).times is None
+
+    def test_a_frame_on_its_side_is_refused(self):
+        frame = wide(index=pd.date_range("2024-01-01", periods=4, freq="D")).T
+        with pytest.raises(DataError, match=r"dates for column names .*: transpose it \(frame.T\)"):
+            frame_to_table(frame)
+
+    def test_a_long_table_with_numbers_for_ids_is_not_read_as_wide(self):
+        times = pd.date_range("2024-01-01", periods=50, freq="h")
+        frame = pd.DataFrame({"sensor": np.repeat([1, 2, 3], 50), "timestamp": np.tile(times, 3), "level": range(150)})
+        with pytest.raises(
+            DataError, match=r"100 rows of 150 at a time already there, .* if it is long, name its columns"
+        ):
+            frame_to_table(frame)
+        assert frame_to_table(frame, id="sensor", value="level", time="timestamp").variables == ("1", "2", "3")
+
+    def test_a_table_exported_twice_is_merged(self):
+        frame = wide(index=pd.date_range("2024-01-01", periods=4, freq="D"))
+        with pytest.warns(DataWarning, match="4 rows were of a time already there: merged"):
+            assert len(frame_to_table(pd.concat([frame, frame])).values) == 4
+
+    def test_a_meter_that_counts_beyond_seven_digits_is_pointed_out(self):
+        frame = pd.DataFrame({"kwh": 1e9 + np.arange(100.0), "level": np.sin(np.arange(100.0))})
+        with pytest.warns(DataWarning, match=r"1 variable has steps too small for float32's seven digits \('kwh'\)"):
+            frame_to_table(frame)
 
     @pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame(index=HOURS), pd.DataFrame({"a": []})])
     def test_an_empty_frame_is_refused(self, frame):

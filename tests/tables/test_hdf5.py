@@ -129,6 +129,15 @@ class TestRefused:
         with pytest.raises(DataError, match=r"t.h5 holds pickled objects, which are never loaded: save it again with"):
             read_table(stored(frame))
 
+    def test_an_empty_frame(self, stored):
+        with pytest.raises(DataError, match=r"t.h5 holds a frame that is empty"):
+            read_table(stored(FRAME.iloc[:0]))
+
+    def test_columns_of_several_levels(self, stored):
+        frame = FRAME.set_axis(pd.MultiIndex.from_tuples([("a", str(i)) for i in range(FRAME.shape[1])]), axis=1)
+        with pytest.raises(DataError, match=r"t.h5 has columns of several levels: join their names"):
+            read_table(stored(frame))
+
     def test_a_pandas_series(self, stored):
         with pytest.raises(DataError, match=r"t.h5 holds a pandas 'series', not a frame"):
             read_table(stored(FRAME["773869"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from subcast.datasets import DATASETS, load_dataset
-from subcast.datasets.base import data_folders, locate
-from subcast.errors import DataError
+from subcast.datasets import DATASETS, Dataset, load_dataset
+from subcast.datasets.base import data_folders, find_files
+from subcast.errors import DataError, InputError
 from subcast.series import Series
 from subcast.summary import SeriesSummary, VariableSummary
 
@@ -32,23 +33,35 @@ def open_series(
 ) -> Series:
     """Open a file of readings or a dataset by name; a file of a known archive opens as that dataset."""
     path = Path(file)
+    options = {"time": time, "id": id, "value": value, "freq": freq, "key": key}
+    given = [f"--{name}" for name, option in options.items() if option is not None]
     if file in DATASETS and not path.is_file():
+        if given:
+            raise InputError(f"{', '.join(given)} only goes with a file: dataset {file!r} is read as it is")
         return load_dataset(file)
-    if not any((time, id, value, freq, key)):
+    if not given:
         known = next(
             (d.name for d in DATASETS.values() for s in d.sources if path.name in s.files and not s.together), None
         )
         if known is not None and path.is_file():
             with suppress(DataError):  # a table of one's own may bear the same name
-                return load_dataset(known, folder=path.parent, download=False)
+                series = load_dataset(known, folder=path.parent, download=False)
+                return replace(series, repairs=(*series.repairs, *_how_read(DATASETS[known], series)))
     return Series.read(path, time=time, id=id, value=value, freq=freq, key=key)
+
+
+def _how_read(dataset: Dataset, series: Series) -> list[str]:
+    """What loading a file as a dataset does to the numbers in it, if anything."""
+    done = [f"values times {dataset.scale:g}"] if dataset.scale != 1 else []
+    done += [f"{series.missing_code:g} counts as missing"] if series.missing_code is not None else []
+    return [f"read as dataset {dataset.name!r}: {'; '.join(done)}"] if done else []
 
 
 def dataset_rows() -> list[dict[str, Any]]:
     """One row for each dataset: its facts, and where its file is."""
     rows = []
     for dataset in DATASETS.values():
-        found = next((paths for s in dataset.sources if (paths := locate(s, data_folders())) is not None), None)
+        found = find_files(dataset, data_folders())
         fetchable = any(source.url for source in dataset.sources)
         rows.append(
             {
@@ -59,7 +72,7 @@ def dataset_rows() -> list[dict[str, Any]]:
                 "missing": dataset.missing,
                 "scale": dataset.scale,
                 "part": dataset.part,
-                "where": str(found[0]) if found else None,
+                "where": str(found[1][0]) if found else None,
                 "state": _state(bool(found), bool(dataset.sources), fetchable),
             }
         )

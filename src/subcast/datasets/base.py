@@ -92,25 +92,25 @@ def data_folders(folder: str | Path | None = None) -> list[Path]:
     return [Path(named), cache_folder()] if named else [cache_folder()]
 
 
-def locate(source: Source, folders: Sequence[Path]) -> list[Path] | None:
-    """The source's files in the first folder that has them, or None."""
+def find_files(dataset: Dataset, folders: Sequence[Path]) -> tuple[Source, list[Path]] | None:
+    """The dataset's files in the first folder that has them, the best source first, or None."""
     for folder in folders:
-        found = [folder / name for name in source.files if (folder / name).is_file()]
-        if source.together and len(found) == len(source.files):
-            return found
-        if not source.together and found:
-            return found[:1]
+        for source in dataset.sources:
+            found = [folder / name for name in source.files if (folder / name).is_file()]
+            if source.together and len(found) == len(source.files):
+                return source, found
+            if not source.together and found:
+                return source, found[:1]
     return None
 
 
 def load_files(dataset: Dataset, folder: str | Path | None, download: bool) -> Series:
     """Find a dataset's files, or fetch them, and read them."""
     folders = data_folders(folder)
-    for source in dataset.sources:
-        paths = locate(source, folders)
-        if paths is not None:
-            _say_if_altered(source, paths)
-            return _checked(dataset, dataset.read(source, paths))
+    found = find_files(dataset, folders)
+    if found is not None:
+        _say_if_altered(*found)
+        return _checked(dataset, dataset.read(*found))
     reason = ""
     for source in dataset.sources if download else ():
         if source.url is None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.axes import check_whole
 from subcast.errors import InputError
 
 MINUTES_A_DAY = 1440
@@ -103,7 +104,7 @@ def generate_clouds(
     region_km
         the side of the square in which the plants lie
     noise
-        deviation of each reading, as a share of what a clear sky would give
+        deviation of each reading, as a share of the output it would have without
 
     Returns
     -------
@@ -299,12 +300,10 @@ def _first_day(start: str) -> NDArray[np.datetime64]:
 
 def _check_sizes(n_plants: int, n_steps: int, seed: int, step_minutes: int) -> None:
     for argument, given in (("n_plants", n_plants), ("n_steps", n_steps), ("step_minutes", step_minutes)):
-        if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
-            raise InputError(f"{argument} must be a whole number of at least 1, got {given!r}")
+        check_whole(argument, given)
     if MINUTES_A_DAY % step_minutes:
         raise InputError(f"step_minutes must divide a day's 1440 minutes, got {step_minutes}: take 5, 10, 15 or 60")
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
+    check_whole("seed", seed, low=0)
 
 
 def _check_physics(latitude: float, region_km: float, noise: float) -> None:
@@ -313,4 +312,4 @@ def _check_physics(latitude: float, region_km: float, noise: float) -> None:
     if not (region_km > 0 and math.isfinite(region_km)):
         raise InputError(f"region_km must be a length above 0, got {region_km}")
     if not 0 <= noise <= 0.1:
-        raise InputError(f"noise must be between 0 and 0.1 of the clear-sky output, got {noise}")
+        raise InputError(f"noise must be between 0 and 0.1 of the output, got {noise}")

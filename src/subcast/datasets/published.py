@@ -29,17 +29,20 @@ def metr_la(source: Source, paths: list[Path]) -> Series:
     scale factor 1. Inputs carry the time of day.
     """
     frame = read_hdf5_frame(paths[0])
-    values = frame.to_numpy(dtype=np.float32)
-    return Series(
-        np.where(values == 0, np.float32(np.nan), values),
-        tuple(str(name) for name in frame.columns),
-        frame.index.to_numpy(dtype="datetime64[ns]"),
-        freq="5min",
-        time_features=("time_of_day",),
-        name="metr-la",
-        unit="mph",
-        missing_code=0.0,
-    )
+    try:
+        values = frame.to_numpy(dtype=np.float32)
+        return Series(
+            np.where(values == 0, np.float32(np.nan), values),
+            tuple(str(name) for name in frame.columns),
+            frame.index.to_numpy(dtype="datetime64[ns]"),
+            freq="5min",
+            time_features=("time_of_day",),
+            name="metr-la",
+            unit="mph",
+            missing_code=0.0,
+        )
+    except ValueError as error:
+        raise DataError(f"{paths[0].name} is not the table of METR-LA it should be ({error}): fetch it again") from None
 
 
 def solar(source: Source, paths: list[Path]) -> Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from subcast.errors import DataError, DataWarning
 from subcast.names import listed, plural, refuse_repeated_names
 from subcast.tables.grid import to_grid
+
+_HIDDEN = 0.05
+"""Rounding to float32 hides a variable's steps when it exceeds this share of the median step."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,9 @@ class Table:
     repairs: tuple[str, ...] = ()
     graph: NDArray[np.float32] | None = None  # [n, n]
     positions: NDArray[np.float32] | None = None  # [n, 2]
+    time_features: tuple[str, ...] = ()
+    unit: str = ""
+    missing_code: float | None = None
 
 
 def clean_table(
@@ -67,7 +74,7 @@ def clean_table(
     stamps_kept = None
     rate = None
     if times is not None:
-        grid = to_grid(times, values, freq, stamps=stamps)
+        grid = to_grid(times, values, freq, stamps=stamps, source=source)
         values, rate = grid.values, grid.freq
         done.extend(grid.repairs)
         if stamps:
@@ -76,6 +83,33 @@ def clean_table(
     if done:
         warnings.warn(f"{source}: {'; '.join(done)}", DataWarning, stacklevel=3)
     return Table(values, tuple(variables), stamps_kept, rate, tuple(done))
+
+
+def lost_digits(given: NDArray[Any], kept: NDArray[np.float32], variables: Sequence[str]) -> list[str]:
+    """Point out variables whose steps are hidden by float32's seven digits, such as meters that count up.
+
+    >>> meter = 1e9 + np.arange(5.0)[:, None]
+    >>> lost_digits(meter, meter.astype(np.float32), ["kwh"])
+    ["1 variable has steps too small for float32's seven digits ('kwh'): subtract a constant, or take differences"]
+    """
+    if given.dtype.kind not in "fiu" or given.dtype == np.float32 or len(given) < 2:
+        return []
+    hidden = []
+    for place, name in enumerate(variables):
+        exact = given[:, place].astype(np.float64)
+        with np.errstate(invalid="ignore"):  # infinities
+            rounding = np.abs(kept[:, place] - exact)
+            steps = np.abs(np.diff(exact))
+        steps = steps[np.isfinite(steps) & (steps > 0)]
+        rounding = rounding[np.isfinite(rounding)]
+        if steps.size and rounding.size and rounding.max() > _HIDDEN * np.median(steps):
+            hidden.append(name)
+    if not hidden:
+        return []
+    return [
+        f"{plural(len(hidden), 'variable', 'has')} steps too small for float32's seven digits ({listed(hidden)}): "
+        "subtract a constant, or take differences"
+    ]
 
 
 def _without_infinities(values: NDArray[np.float32], done: list[str]) -> NDArray[np.float32]:

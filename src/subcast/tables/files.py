@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import lzma
 import math
 import re
@@ -30,6 +31,8 @@ from subcast.tables.hdf5 import read_hdf5_frame
 
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": BZ2File, ".xz": lzma.open}  # type: ignore[dict-item]
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
+_FACTS = "subcast"
+"""The array in which `Series.save` keeps what an NPZ file has no other place for, as JSON."""
 _DECIMAL_COMMA = re.compile(r"(?:^|[;|\t])[ ]*[-+]?\d+,\d+[ ]*(?=[;|\t\r\n]|$)", re.MULTILINE)
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ].*)?")
 _NO_READING = {"", "NA", "N/A", "NULL", "NONE"}
@@ -273,7 +276,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except ValueError as error:
-        if "allow_pickle" in str(error) or "pickle" in str(error):
+        if zipfile.is_zipfile(path) and "pickle" in str(error):
             raise DataError(f"{path.name} holds pickled objects, which are never loaded: save plain arrays") from None
         raise DataError(f"{path.name} is cut short or damaged: fetch it again") from None
     except (*_BROKEN, OSError, AttributeError, KeyError, TypeError):
@@ -291,9 +294,36 @@ def _read_npz(path: Path, key: str | None, freq: str | None) -> Table:
     variables = [_text(name) for name in names.tolist()] if names is not None else numbered_names(n)
     repairs: list[str] = []
     times, freq = _npz_times(arrays, values.shape[0], freq, repairs, path)
+    if _FACTS in arrays:
+        return _read_own(arrays, values, variables, times, path)
     table = clean_table(values, variables, times, freq=freq, repairs=repairs, source=path.name)
     graph = _extra(arrays, ("adjacency", "graph"), path)
     return replace(table, graph=graph, positions=_extra(arrays, ("positions",), path))
+
+
+def _read_own(
+    arrays: dict[str, NDArray[Any]],
+    values: NDArray[np.float32],
+    variables: list[str],
+    times: NDArray[np.int64] | None,
+    path: Path,
+) -> Table:
+    """What `Series.save` wrote, as it was: it was cleaned before."""
+    try:
+        facts = json.loads(_text(arrays[_FACTS].item()))
+        return Table(
+            values,
+            tuple(variables),
+            None if times is None else times.view("datetime64[ns]"),
+            facts["freq"],
+            graph=_extra(arrays, ("adjacency",), path),
+            positions=_extra(arrays, ("positions",), path),
+            time_features=tuple(facts["time_features"]),
+            unit=facts["unit"],
+            missing_code=facts["missing_code"],
+        )
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"the facts stored in {path.name} cannot be read: save the series again") from None
 
 
 def _extra(arrays: dict[str, NDArray[Any]], names: tuple[str, ...], path: Path) -> NDArray[np.float32] | None:
@@ -340,8 +370,6 @@ def _npz_times(
         moments = to_stamps(
             pd.Series([_text(time) for time in times] if times.dtype.kind == "S" else times), repairs, path.name
         )
-        if np.isnat(moments).any():
-            raise DataError(f"array 'times' of {path.name} holds entries that are no dates: correct or drop it")
         return moments.view(np.int64), freq
     start, rate = (
         _text(arrays[name].item()) if name in arrays and arrays[name].size == 1 else "" for name in ("start", "freq")

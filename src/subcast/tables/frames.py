@@ -19,6 +19,9 @@ dates of either order     01/02/2024 is read month first or day first, whichever
 a date and a clock        joined, where the columns are called `date` and `time`
 periods                   their first moment
 times that cannot be read  the rows are dropped when they are less than half, else refused
+row names that are no times  left out
+dates as column names     refused: transpose the frame
+more digits than float32 keeps  kept to seven digits, and pointed out when that hides the steps between readings
 step numbers              an integer index with a name, a column `step`, an integer `ds`: sorted, gaps filled
 row numbers               an integer index without a name only gives the order, where no number repeats
 ========================= ==================================================================================
@@ -37,8 +40,9 @@ from numpy.typing import NDArray
 
 from subcast.errors import DataError
 from subcast.names import listed, plural, refuse_repeated_names
-from subcast.tables.clean import Table, clean_table
+from subcast.tables.clean import Table, clean_table, lost_digits
 from subcast.tables.dates import is_time_name, looks_like_times, to_stamps
+from subcast.tables.grid import say_unread
 
 LONG_NAMES = ("unique_id", "ds", "y")
 MAX_TEXT_SHARE = 0.5
@@ -120,6 +124,7 @@ def _wide_to_table(frame: pd.DataFrame, time: str | None, freq: str | None, repa
     if stamps is None and _is_step_column(frame):
         frame = frame.set_index(frame.columns[0])
     if stamps is None:
+        _refuse_transposed(frame, source)
         frame = _in_order(frame, repairs)
     values = _to_numbers(frame, repairs, source)
     times = None
@@ -152,12 +157,20 @@ def _is_counter(index: pd.Index[Any]) -> bool:
 def _in_order(frame: pd.DataFrame, repairs: list[str]) -> pd.DataFrame:
     """The rows in the order of an index of row numbers without a name, if it is one."""
     index = frame.index
+    if not pd.api.types.is_numeric_dtype(index.dtype):
+        repairs.append(f"the row names ({str(index[0])!r}, ...) are no times: left out")
     if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
         return frame
     if index.is_monotonic_increasing or not index.is_unique:
         return frame
     repairs.append("the row numbers were out of order: sorted")
     return frame.sort_index()
+
+
+def _refuse_transposed(frame: pd.DataFrame, source: str) -> None:
+    """Refuse a frame that has the times as its columns."""
+    if len(frame.columns) > 1 and looks_like_times(pd.Series(frame.columns)):
+        raise DataError(f"{source} has dates for column names ({frame.columns[0]!r}): transpose it (frame.T)")
 
 
 def _take_times(frame: pd.DataFrame, time: str | None, source: str) -> tuple[pd.Series[Any] | None, pd.DataFrame]:
@@ -201,27 +214,20 @@ def _readable_times(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     stamps = to_stamps(column, repairs, source)
     unread = np.isnat(stamps)
-    count = int(unread.sum())
-    if count:
-        _say_unread(column[unread].iloc[0], count, unread.size, repairs, source)
+    if unread.any():
+        say_unread(column[unread].iloc[0], int(unread.sum()), unread.size, repairs, source)
         stamps, values = stamps[~unread], values[~unread]
     return stamps.view(np.int64), values
-
-
-def _say_unread(entry: object, count: int, rows: int, repairs: list[str], source: str) -> None:
-    if count * 2 >= rows:
-        raise DataError(
-            f"{count:,} of {rows:,} times in {source} cannot be read (the first is {str(entry)!r}): "
-            "write them as 2024-01-31 13:05, or name another column with time="
-        )
-    repairs.append(f"{plural(count, 'row', 'has')} no readable time: dropped")
 
 
 def _to_numbers(frame: pd.DataFrame, repairs: list[str], source: str) -> NDArray[np.float32]:
     """All columns as float32, text among numbers as missing."""
     if all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in frame.dtypes):
+        given = frame.to_numpy()
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and then missing
-            return frame.to_numpy(dtype=np.float32)
+            values = np.array(given, dtype=np.float32)  # always a copy: the frame can be written to
+        repairs.extend(lost_digits(given, values, list(frame.columns)))
+        return values
     values = np.empty(frame.shape, dtype=np.float32)
     turned: dict[str, int] = {}
     for place, name in enumerate(frame.columns):
@@ -284,7 +290,7 @@ def _long_to_table(
         unread = column.isna().to_numpy()
         times = column.fillna(0).to_numpy(dtype=np.int64)
     if unread.any():
-        _say_unread(column[unread].iloc[0], int(unread.sum()), unread.size, repairs, source)
+        say_unread(column[unread].iloc[0], int(unread.sum()), unread.size, repairs, source)
         named &= ~unread
     if not named.any():
         raise DataError(f"{source} has no row with both a name in {id!r} and a readable time in {time!r}")

@@ -5,9 +5,10 @@ The decisions, in the order they are taken:
 ========================= ==================================================================================
 what came                 what is done
 ========================= ==================================================================================
-rows without a time       dropped
+rows without a time       dropped, unless they are half of the rows or more
 rows out of order         sorted (rows of equal time keep their order)
-a time more than once     merged into one row; of several readings of one variable the last one counts
+a time more than once     merged into one row; of several readings of one variable the last one counts; refused
+                          when half of the rows repeat a time with other readings, as a long table does
 a calendar rate           kept (whatever pandas infers from the times; years, quarters, months, business days also
                           with gaps)
 one commonest step        taken as the rate when it makes up half of all steps or more
@@ -87,7 +88,9 @@ class Grid:
     repairs: tuple[str, ...]
 
 
-def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bool = True) -> Grid:
+def to_grid(
+    times: Times, values: Values, freq: str | None = None, *, stamps: bool = True, source: str = "the table"
+) -> Grid:
     """Put readings on the regular grid of their times.
 
     Parameters
@@ -100,6 +103,8 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
         the rate as pandas writes it ("5min", "h", "MS"), found from the times by default
     stamps
         whether `times` are moments (else step numbers)
+    source
+        what to call the table in messages
 
     Examples
     --------
@@ -112,8 +117,9 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
     """
     repairs: list[str] = []
     if stamps:
-        times, values = _with_a_time(times, values, repairs)
+        times, values = _drop_unread(times, values, repairs, source)
     times, values = _sort(times, values, repairs)
+    _refuse_long(times, values, source)
     times, values = merge_equal(times, values, repairs)
     if freq is None:
         freq, step = _find_rate(times, stamps)
@@ -128,14 +134,22 @@ def to_grid(times: Times, values: Values, freq: str | None = None, *, stamps: bo
     return Grid(times, values, freq if stamps else None, tuple(repairs))
 
 
-def _with_a_time(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Values]:
-    timed = ~np.isnat(times.view("datetime64[ns]"))
-    if timed.all():
+def _drop_unread(times: Times, values: Values, repairs: list[str], source: str) -> tuple[Times, Values]:
+    unread = np.isnat(times.view("datetime64[ns]"))
+    if not unread.any():
         return times, values
-    if not timed.any():
-        raise DataError("no row has a time: write the times as 2024-01-31 13:05")
-    repairs.append(f"{plural(int((~timed).sum()), 'row', 'has')} no time: dropped")
-    return times[timed], values[timed]
+    say_unread("NaT", int(unread.sum()), unread.size, repairs, source)
+    return times[~unread], values[~unread]
+
+
+def say_unread(entry: object, count: int, rows: int, repairs: list[str], source: str) -> None:
+    """Note that `count` of the rows are dropped for want of a readable time, or refuse when they are half or more."""
+    if count * 2 >= rows:
+        raise DataError(
+            f"{count:,} of {rows:,} times in {source} cannot be read (the first is {str(entry)!r}): "
+            "write them as 2024-01-31 13:05, or name another column with time="
+        )
+    repairs.append(f"{plural(count, 'row', 'has')} no readable time: dropped")
 
 
 def _sort(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Values]:
@@ -145,6 +159,19 @@ def _sort(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Valu
     order = np.argsort(times, kind="stable")
     repairs.append(f"{plural(backwards, 'row', 'was')} out of order: sorted")
     return times[order], values[order]
+
+
+def _refuse_long(times: Times, values: Values, source: str) -> None:
+    """Refuse a table that has most times more than once with other readings: it is a long one, read as wide."""
+    same = np.diff(times) == 0
+    if same.sum() * 2 < times.size:
+        return
+    later, earlier = values[1:][same], values[:-1][same]
+    if ((later != earlier) & ~np.isnan(later) & ~np.isnan(earlier)).any():
+        raise DataError(
+            f"{source} has {plural(int(same.sum()), 'row')} of {times.size:,} at a time already there, with other "
+            "readings: if it is long, name its columns with id=, time= and value=; else take one row a time"
+        )
 
 
 def merge_equal(times: Times, values: Values, repairs: list[str]) -> tuple[Times, Values]:

@@ -29,6 +29,10 @@ def read_hdf5_frame(path: Path, key: str | None = None) -> pd.DataFrame:
     try:
         with h5py.File(path, "r") as file:
             return _read_group(_frame_group(file, key, path), path)
+    except DataError:
+        raise
+    except (ValueError, TypeError):
+        raise DataError(f"{path.name} holds a frame that is empty or not of a plain shape: {_AGAIN}") from None
     except (OSError, RuntimeError, KeyError) as error:
         reason = str(error).split("(")[-1].strip(")\"' ") or "unreadable"
         raise DataError(f"{path.name} is cut short or no HDF5 file ({reason}): fetch it again") from None
@@ -65,6 +69,8 @@ def _read_group(group: Any, path: Path) -> pd.DataFrame:
 
 
 def _read_fixed(group: Any, path: Path) -> pd.DataFrame:
+    if "axis0" not in group and "axis0_level0" in group:
+        raise DataError(f"{path.name} has columns of several levels: join their names and {_AGAIN}")
     columns = _read_axis(group["axis0"], path)
     frame = pd.DataFrame(index=_read_axis(group["axis1"], path))
     blocks: dict[object, NDArray[Any]] = {}
