@@ -27,6 +27,7 @@ lint: $(DEV)
 bench: $(BENCH)
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/retrieval.py
+	$(BIN)/python benchmarks/forecasters.py
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -105,7 +105,7 @@ class TestRefused:
 
     def test_newer_format(self, folder):
         change(folder, format_version=2)
-        with pytest.raises(DataError, match="is of format 2, and this version of subcast reads up to 1: install a newer"):
+        with pytest.raises(DataError, match=r"is of format 2, and this version .* reads up to 1: install a newer"):
             load_forecaster(folder)
 
     def test_unknown_model(self, folder):
@@ -124,9 +124,10 @@ class TestRefused:
         with pytest.raises(DataError, match="do not fit its settings"):
             load_forecaster(folder)
 
-    def test_a_failed_save_leaves_the_old_one(self, folder, monkeypatch):
+    def test_a_failed_save_leaves_the_old_one(self, folder):
         forecaster = load_forecaster(folder)
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        next(forecaster.module.parameters()).data.add_(1.0)
         forecaster.training = {"unwritable": object()}
         with pytest.raises(TypeError):
             forecaster.save(folder)

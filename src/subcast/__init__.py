@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from subcast.datasets import DATASETS, load_dataset
     from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError, SubcastError
+    from subcast.forecasters.trained import TrainedForecaster
     from subcast.protocol import PROTOCOLS, Protocol
+    from subcast.retrieval import Neighbors, QueryTable, WindowBank
     from subcast.scaling import Scaler
     from subcast.series import Series
     from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
+    from subcast.training import TrainConfig, train
     from subcast.windows import Split, Windows
 
 __version__ = "0.1.0"
@@ -32,13 +35,19 @@ _HOMES = {
     "draw_subsets": "subsets",
     "cluster_variables": "subsets",
     "draw_cluster_subsets": "subsets",
+    "WindowBank": "retrieval",
+    "Neighbors": "retrieval",
+    "QueryTable": "retrieval",
+    "train": "training",
+    "TrainConfig": "training",
+    "TrainedForecaster": "forecasters.trained",
     "SubcastError": "errors",
     "InputError": "errors",
     "DataError": "errors",
     "DataNotFoundError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("datasets", "metrics", "series", "subsets", "windows")
+_MODULES = ("datasets", "forecasters", "metrics", "retrieval", "series", "subsets", "training", "windows")
 
 __all__ = [
     "DATASETS",
@@ -47,27 +56,44 @@ __all__ = [
     "DataNotFoundError",
     "DataWarning",
     "InputError",
+    "Neighbors",
     "Protocol",
+    "QueryTable",
     "Scaler",
     "Series",
     "Split",
     "SubcastError",
+    "TrainConfig",
+    "TrainedForecaster",
+    "WindowBank",
     "Windows",
     "cluster_variables",
     "draw_cluster_subsets",
     "draw_subsets",
     "load_dataset",
+    "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        value = getattr(import_module(f"subcast.{_HOMES[name]}"), name)
+        value = getattr(_home(name), name)
         globals()[name] = value
         return value
     if name in _MODULES:
         return import_module(f"subcast.{name}")
     raise AttributeError(f"module 'subcast' has no attribute {name!r}")
+
+
+def _home(name: str) -> Any:
+    try:
+        return import_module(f"subcast.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
+            raise
+        raise ModuleNotFoundError(
+            f"subcast.{name} needs {error.name}: install it with pip install 'subcast[models]'", name=error.name
+        ) from None
 
 
 def __dir__() -> list[str]:

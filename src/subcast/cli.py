@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from subcast import __version__
-from subcast.errors import DataWarning, SubcastError
+from subcast.errors import DataWarning, InputError, SubcastError
 
 if TYPE_CHECKING:
     from subcast.series import Series
@@ -80,6 +80,52 @@ def demo(
     from subcast.commands.demo import run_demo
 
     run_demo(output, seed)
+
+
+@app.command()
+def train(
+    data: Annotated[str, typer.Argument(help="A dataset by name, or a file of readings.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the model; an interrupted training there goes on.")
+    ],
+    model: Annotated[str, typer.Option(help="mtgnn, astgcn, mstgcn, lstnet or tcn.")] = "mtgnn",
+    preset: Annotated[str, typer.Option(help="default, or paper for the published settings.")] = "default",
+    lookback: Annotated[int, typer.Option(help="Steps seen.")] = 12,
+    horizon: Annotated[int, typer.Option(help="Steps forecast.")] = 12,
+    epochs: Annotated[int | None, typer.Option(help="At most so many.")] = None,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal models.")] = 0,
+    graph: Annotated[
+        str | None, typer.Option(help="series, correlation, identity, or the folder of a trained MTGNN.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, gpu or auto.")] = "auto",
+    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
+) -> None:
+    """Train a forecaster on a table of readings.
+
+    Example: `subcast train clouds --model mtgnn -o plant`
+    """
+    try:
+        from subcast.commands.train import run_training
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
+            raise
+        raise InputError(f"training needs {error.name}: install it with pip install 'subcast[models]'") from None
+
+    run_training(
+        data,
+        model,
+        output,
+        preset=preset,
+        lookback=lookback,
+        horizon=horizon,
+        epochs=epochs,
+        seed=seed,
+        graph=graph,
+        threads=threads,
+        device=device,
+        progress=progress,
+    )
 
 
 @datasets_app.command("list")

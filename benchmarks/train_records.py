@@ -1,0 +1,161 @@
+"""Train the models of record: one after the other, each resumable, each leaving a checkpoint and a record.
+
+    python benchmarks/train_records.py                     # all that are not finished yet, the most useful first
+    python benchmarks/train_records.py mtgnn-ecg5000       # some of them, by name
+    python benchmarks/train_records.py --list              # which there are, and which are finished
+
+A training that was stopped goes on from the end of its last epoch when the same command is given again. The finished
+model goes to results/checkpoints/NAME, its record to results/training-NAME.json; logs and states stay in --work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import records
+
+from subcast import load_dataset
+from subcast.checkpoint import SETTINGS_FILE, WEIGHTS_FILE, is_saved_forecaster
+from subcast.forecasters.trained import TrainedForecaster
+from subcast.metrics import ErrorSums
+from subcast.training import TrainConfig, train
+from subcast.windows import Split, Windows
+
+CHECKPOINTS = records.RESULTS / "checkpoints"
+LOOKBACK, HORIZON = 12, 12
+
+# Oracle at step 12 on ECG5000, as the paper prints it (table 1): mean and deviation of MAE, mean of RMSE.
+PUBLISHED = {
+    "mtgnn": (3.43, 0.54, 5.94),
+    "astgcn": (3.47, 0.50, 5.83),
+    "mstgcn": (3.39, 0.52, 5.82),
+    "lstnet": (3.88, 0.49, 6.51),
+    "tcn": (3.71, 0.56, 6.09),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training of record."""
+
+    model: str
+    dataset: str
+    preset: str = "paper"
+    seed: int = 0
+    graph_of: str | None = None  # the trained model whose graph is used
+
+    @property
+    def name(self) -> str:
+        """What its folder and its record are called."""
+        return f"{self.model}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
+
+    def config(self, progress: bool) -> TrainConfig:
+        """How it is trained."""
+        if self.preset == "paper":
+            return TrainConfig.paper(self.dataset, seed=self.seed, progress=progress)
+        return TrainConfig(seed=self.seed, progress=progress)
+
+
+# The most useful first: MTGNN's graph is needed by the two after it.
+JOBS = [
+    Job("mtgnn", "ecg5000"),
+    Job("tcn", "ecg5000"),
+    Job("lstnet", "ecg5000"),
+    Job("mstgcn", "ecg5000", graph_of="mtgnn-ecg5000"),
+    Job("astgcn", "ecg5000", graph_of="mtgnn-ecg5000"),
+    Job("tcn", "pems-bay-67", preset="default"),
+    Job("tcn", "metr-la-29", preset="default"),
+    Job("mtgnn", "metr-la-29", preset="default"),
+    Job("mtgnn", "pems-bay-67", preset="default"),
+    Job("mtgnn", "ecg5000", seed=1),
+]
+
+
+def main() -> None:
+    """Train what is asked for."""
+    parser = argparse.ArgumentParser(description="Train the models of record.")
+    parser.add_argument("names", nargs="*", help="which, all that are not finished by default")
+    parser.add_argument("--list", action="store_true", help="show the names and what is finished")
+    parser.add_argument("--work", type=Path, default=records.RESULTS.parent / "runs", help="folder for logs and states")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar, for a log file")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - {job.name for job in JOBS}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(job.name for job in JOBS)}")
+    for job in JOBS:
+        finished = is_saved_forecaster(CHECKPOINTS / job.name)
+        if arguments.list:
+            print(f"{job.name:<24} {'finished' if finished else ''}")
+        elif not finished and (not arguments.names or job.name in arguments.names):
+            print(f"{job.name}: training", flush=True)
+            run(job, arguments.work, progress=not arguments.no_progress)
+
+
+def run(job: Job, work: Path, progress: bool) -> None:
+    """Train one model, or go on with it, and write checkpoint and record."""
+    split = load_dataset(job.dataset).split(LOOKBACK, HORIZON, protocol=job.preset)
+    folder = work / job.name
+    if is_saved_forecaster(folder):  # finished, but stopped before its record was written
+        forecaster = TrainedForecaster.load(folder)
+    else:
+        graph = TrainedForecaster.load(CHECKPOINTS / job.graph_of) if job.graph_of else None
+        forecaster = train(job.model, split.train, split.val, job.config(progress), graph=graph, folder=folder)
+    path = records.write_record(
+        f"training-{job.name}",
+        figures(job, forecaster, split),
+        packages=("numpy", "torch", "lightning"),
+        command=f"python benchmarks/train_records.py {job.name}",
+        seed=job.seed,
+        model=job.model,
+        dataset=job.dataset,
+        protocol=job.preset,
+        graph=forecaster.graph_source,
+        config=forecaster.training["config"],
+        hours=forecaster.training["hours"],
+        epochs=list(forecaster.history),
+    )
+    target = CHECKPOINTS / job.name
+    target.mkdir(parents=True, exist_ok=True)
+    for name in (WEIGHTS_FILE, SETTINGS_FILE):  # the settings last: they say that the model is whole
+        shutil.copy2(folder / name, target / name)
+    print(f"{job.name}: {path.name} written", flush=True)
+
+
+def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, Any]:
+    """Errors with all variables in, over all variables: the expectation of the Oracle over S."""
+    sums = errors(forecaster, split.test)
+    result: dict[str, Any] = {
+        "parameters": sum(parameter.numel() for parameter in forecaster.module.parameters()),
+        "best_epoch": forecaster.training["best_epoch"],
+        "best_val_mae": forecaster.training["best_val_mae"],
+        "test_windows": len(split.test),
+        "oracle_mae_step_12": sums.at(HORIZON).mae,
+        "oracle_rmse_step_12": sums.at(HORIZON).rmse,
+        "oracle_mae_by_step": sums.mae_by_step.tolist(),
+        "oracle_rmse_by_step": sums.rmse_by_step.tolist(),
+    }
+    if job.dataset == "ecg5000":
+        mae, deviation, rmse = PUBLISHED[job.model]
+        result |= {
+            "published_mae": mae,
+            "published_mae_deviation": deviation,
+            "published_rmse": rmse,
+            "mae_against_published_percent": 100 * (result["oracle_mae_step_12"] / mae - 1),
+        }
+    return result
+
+
+def errors(forecaster: TrainedForecaster, windows: Windows) -> ErrorSums:
+    """The errors of all forecasts of some windows."""
+    sums = ErrorSums.nothing(windows.horizon)
+    for batch in windows.batches(256):
+        sums += ErrorSums.of(forecaster(batch.inputs), batch.targets)
+    return sums
+
+
+if __name__ == "__main__":
+    main()

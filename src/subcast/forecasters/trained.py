@@ -1,0 +1,172 @@
+"""A trained model as its users meet it: raw units, NumPy in and NumPy out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from subcast.axes import check_axes, variable_indices
+from subcast.errors import InputError
+from subcast.scaling import Scaler
+
+_AT_ONCE = 512
+
+
+@dataclass(eq=False, repr=False)
+class TrainedForecaster:
+    """A trained model with the scaler it was trained with: forecasts in the user's own units.
+
+    Call it, or its `predict`, on windows [b, t, n, f]; forecasts are [b, h, n]. A missing reading is NaN and counts as
+    its variable's mean.
+
+    Parameters
+    ----------
+    module
+        the network, on normalised values
+    model
+        its name
+    scaler
+        of the first feature
+    means
+        [n] raw: each variable's mean over the training inputs
+    variables
+        the n names
+    lookback, horizon, n_features
+        sizes of the axes t, h and f
+    time_features
+        what the features after the reading are
+    graph_source
+        where the graph came from, for models that use one
+    training
+        how it was trained: settings, protocol, dataset, hours
+    history
+        a row for each epoch
+    versions
+        of what it was trained with
+    """
+
+    module: nn.Module
+    model: str
+    scaler: Scaler
+    means: NDArray[np.float64]
+    variables: tuple[str, ...]
+    lookback: int
+    horizon: int
+    n_features: int = 1
+    time_features: tuple[str, ...] = ()
+    graph_source: str | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+    history: tuple[dict[str, float], ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.module.eval()
+
+    @property
+    def n_variables(self) -> int:
+        """The number of variables."""
+        return len(self.variables)
+
+    def __repr__(self) -> str:
+        """Show model and sizes."""
+        return (
+            f"TrainedForecaster {self.model!r}: {self.lookback} + {self.horizon} steps of {self.n_variables} variables"
+        )
+
+    def __call__(self, inputs: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Forecast windows [b, t, n, f]: [b, h, n], in raw units."""
+        return self.predict(inputs)
+
+    def predict(
+        self,
+        inputs: NDArray[np.floating[Any]],
+        present: ArrayLike | Sequence[str] | None = None,
+        wanted: ArrayLike | Sequence[str] | None = None,
+        batch_size: int = _AT_ONCE,
+    ) -> NDArray[np.float32]:
+        """Forecast windows in raw units.
+
+        Parameters
+        ----------
+        inputs
+            [b, t, n, f] (or [b, t, n] when there are no time features), NaN where a reading is missing
+        present
+            names, numbers or a mask of the variables that are there, all by default: the inputs of the others count as
+            the scaler's mean, and edges to and from them are removed (the paper's Partial setting)
+        wanted
+            names, numbers or a mask of the variables to forecast, all by default
+        batch_size
+            windows at once
+
+        Returns
+        -------
+        NDArray
+            [b, h, n], or [b, h, s] when only some are wanted, float32
+        """
+        windows = np.asarray(inputs)
+        if windows.ndim == 3 and self.n_features == 1:
+            windows = windows[..., None]
+        check_axes("inputs", windows, "btnf", t=self.lookback, n=self.n_variables, f=self.n_features)
+        if batch_size < 1:
+            raise InputError(f"batch_size must be 1 or more windows, got {batch_size}")
+        device = next(self.module.parameters()).device
+        options = {}
+        if present is not None:
+            mask = torch.zeros(self.n_variables, dtype=torch.bool)
+            mask[self._indices(present, "present")] = True
+            options["present"] = mask.to(device)
+        chosen = None if wanted is None else self._indices(wanted, "wanted")
+        if chosen is not None:
+            options["wanted"] = torch.as_tensor(chosen, device=device)
+        scaler = self.scaler if chosen is None else self.scaler.select(chosen)
+        size = self.n_variables if chosen is None else len(chosen)
+        forecasts = np.empty((len(windows), self.horizon, size), dtype=np.float32)
+        self.module.eval()
+        for first in range(0, len(windows), batch_size):
+            x = torch.from_numpy(self._normalised(windows[first : first + batch_size])).to(device)
+            with torch.inference_mode():
+                y = self.module(x, **options)
+            forecasts[first : first + batch_size] = scaler.inverse(y.cpu().numpy())
+        return forecasts
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights and settings to a folder, which `load` reads back."""
+        from subcast.checkpoint import save_forecaster
+
+        save_forecaster(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> TrainedForecaster:
+        """Read what `save` wrote; nothing in it is ever executed."""
+        from subcast.checkpoint import load_forecaster
+
+        return load_forecaster(folder)
+
+    def graph(self) -> NDArray[np.float32] | None:
+        """The graph [n, n] the model uses, learnt or given; None for models without one."""
+        if not hasattr(self.module, "adjacency"):
+            return None
+        with torch.inference_mode():
+            adjacency: NDArray[np.float32] = self.module.adjacency().cpu().numpy()
+        return adjacency
+
+    def _indices(self, which: ArrayLike | Sequence[str], argument: str) -> NDArray[np.int64]:
+        return variable_indices(which, self.n_variables, self.variables, argument)
+
+    def _normalised(self, windows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """A normalised copy without NaN."""
+        x = np.array(windows, dtype=np.float32)
+        readings = np.where(np.isnan(x[..., 0]), self.means, x[..., 0])  # [b, t, n]
+        x[..., 0] = self.scaler.transform(readings)
+        if self.n_features > 1:
+            np.nan_to_num(x[..., 1:], copy=False, nan=0.0)
+        if np.isinf(x).any():
+            raise InputError("inputs holds infinities: mark missing readings as NaN")
+        return x

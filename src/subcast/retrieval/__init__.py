@@ -1,0 +1,15 @@
+"""The nearest past windows, looking only at the variables that are there.
+
+>>> import numpy as np
+>>> from subcast.retrieval import WindowBank
+>>> bank = WindowBank(np.random.default_rng(0).normal(size=(1000, 20)), lookback=12)
+>>> bank.nearest(bank.windows([7]), variables=[2, 3, 5], k=1).index
+array([[7]])
+"""
+
+from subcast.retrieval.bank import WindowBank
+from subcast.retrieval.neighbors import Neighbors
+from subcast.retrieval.sliding import Stream
+from subcast.retrieval.table import QueryTable, TableAnswer
+
+__all__ = ["Neighbors", "QueryTable", "Stream", "TableAnswer", "WindowBank"]

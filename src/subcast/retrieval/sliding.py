@@ -1,0 +1,200 @@
+"""Searching for consecutive windows: a whole run of steps at once, or one step at a time."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+from subcast.retrieval.kernel import pour, sort_heaps
+from subcast.retrieval.layout import widest
+from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps
+from subcast.retrieval.powers import power_of
+from subcast.retrieval.queries import Queries, as_queries
+from subcast.retrieval.scan import rounded_up, scan_pushed, scan_sliding
+from subcast.retrieval.search import Limits, Piece, barred_starts, needed_cells, split_search
+from subcast.retrieval.threads import cuts, run_all, thread_count
+
+if TYPE_CHECKING:
+    from subcast.retrieval.bank import WindowBank
+
+# Steps compared in one tile of a sliding search: the rows compared and the ring of step distances should stay in the
+# second-level cache, and a multiple of 32 leaves no scalar rest in the loop that takes the roots.
+_MOST_STEPS, _LEAST_STEPS, _ROW_CELLS = 2048, 512, 1 << 16
+
+
+def tile_size(lookback: int, rows: int) -> int:
+    """Return how many windows make a tile.
+
+    >>> tile_size(12, 32), tile_size(12, 200), tile_size(500, 32)
+    (2037, 501, 1549)
+    """
+    steps = max(_LEAST_STEPS, min(_MOST_STEPS, _ROW_CELLS // rows // 32 * 32))
+    return max(steps, -(-4 * lookback // 512) * 512) - lookback + 1
+
+
+def search_sliding(
+    bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
+) -> Neighbors:
+    """Scan the bank for each window of `lookback` consecutive steps of `queries` (cells [u, r])."""
+    mode, power = power_of(exponent)
+    rows, holes = queries.rows, bank.has_holes(queries.rows)
+
+    def scan(work: Piece) -> None:
+        scan_sliding(
+            bank.data, rows, work.cells, bank.lookback, queries.first, queries.own, holes, mode, power,
+            work.counts, work.needed, work.barred, work.tiles, widest(work.tiles),
+            bank.starts, work.distance, work.index,
+        )  # fmt: skip
+
+    counts = window_counts(queries.counts, bank.lookback)
+    tiles = bank.tiles(tile_size(bank.lookback, rows.size))
+    workers = thread_count(threads, queries.cells.size * float(len(bank)))
+    return split_search(scan, queries.cells, counts, limits, tiles, workers, overlap=bank.lookback - 1)
+
+
+def window_counts(counts: NDArray[np.float32], lookback: int) -> NDArray[np.float32]:
+    """Add up the cells of each step over the windows of `lookback` consecutive steps.
+
+    >>> window_counts(np.array([2, 2, 1, 0], dtype=np.float32), 2).tolist()
+    [4.0, 3.0, 1.0]
+    """
+    if counts.size < lookback:
+        return np.zeros(0, dtype=np.float32)
+    total = np.concatenate([[0], np.cumsum(counts, dtype=np.float64)])
+    return (total[lookback:] - total[:-lookback]).astype(np.float32)
+
+
+class Stream:
+    """The nearest windows of a stream, answered anew at each step for the cost of one step.
+
+    Made by `WindowBank.stream`. One stream follows one sequence of steps: push from one thread at a time.
+    """
+
+    def __init__(
+        self,
+        bank: WindowBank,
+        variables: NDArray[np.int64],
+        k: int,
+        exponent: float,
+        min_overlap: float,
+        exclude: int,
+        at: int | None,
+        threads: int | None,
+    ) -> None:
+        self.bank = bank
+        self.variables = variables
+        self.k = k
+        self.exponent = exponent
+        self.min_overlap = min_overlap
+        self.exclude = exclude
+        self.at = at
+        self.pushed = 0
+        steps = bank.lookback
+        self._power = power_of(exponent)
+        rows = np.concatenate([bank.layout.own_rows(np.sort(variables)), bank.layout.shared_rows])
+        self._rows = rows
+        self._own = variables.size * len(bank.layout.own_features)
+        self._holes = bank.has_holes(rows)
+        self._barred = barred_starts(at, exclude, 1, bank.offsets)[0]
+        needed_cells(np.zeros(1, dtype=np.float32), min_overlap)
+        self._tiles = bank.tiles(tile_size(steps, rows.size))
+        n_tiles = self._tiles.shape[0]
+        width = rounded_up(widest(self._tiles)) + steps - 1
+        self._rings = np.zeros((n_tiles, steps, width), dtype=np.float32)
+        self._ring_counts = np.zeros((n_tiles, steps, width) if self._holes else (1, 1, 1), dtype=np.float32)
+        self._step_counts = np.zeros(steps, dtype=np.float32)
+        workers = min(thread_count(threads, rows.size * float(len(bank))), n_tiles)
+        at_tile = cuts(n_tiles, workers)
+        self._shares = [slice(int(a), int(z)) for a, z in pairwise(at_tile)]
+        self._executor = ThreadPoolExecutor(workers - 1) if workers > 1 else None
+
+    @property
+    def ready(self) -> bool:
+        """Whether a whole window has been pushed, so that `push` finds neighbours."""
+        return self.pushed >= self.bank.lookback
+
+    def push(self, step: ArrayLike, *, shared: ArrayLike | None = None, mask: ArrayLike | None = None) -> Neighbors:
+        """Take in one step and return the neighbours of the window that ends with it.
+
+        Parameters
+        ----------
+        step
+            [n] or [s], or [n, f] or [s, f]; NaN marks missing readings
+        shared
+            [g], the shared features at this step, when `step` leaves them out
+        mask
+            [n] or [s], False where a reading is missing
+
+        Returns
+        -------
+        Neighbors of one window ([1, k]). Until `lookback` steps have been pushed every index is -1.
+
+        Examples
+        --------
+        >>> from subcast.retrieval import WindowBank
+        >>> bank = WindowBank(np.arange(12.0).reshape(6, 2), lookback=2)
+        >>> stream = bank.stream([0], k=1)
+        >>> stream.push([4.0]).index, stream.push([6.0]).index
+        (array([[-1]]), array([[2]]))
+        """
+        cells, count = self._read(step, shared, mask)
+        steps = self.bank.lookback
+        self._step_counts[self.pushed % steps] = count
+        total = self._step_counts.sum(keepdims=True)  # [1]
+        needed = needed_cells(total, self.min_overlap)[0] if self._holes else total[0]
+        barred = self._barred
+        if self.exclude and self.at is not None:
+            barred = barred_starts(self.at + self.pushed - steps + 1, self.exclude, 1, self.bank.offsets)[0]
+        distance, index = empty_heaps(len(self._shares), self.k)
+        scans = [
+            partial(self._scan, share, cells, total[0], needed, barred, distance[i], index[i])
+            for i, share in enumerate(self._shares)
+        ]
+        run_all(scans, self._executor)
+        self.pushed += 1
+        for i in range(1, len(scans)):
+            pour(distance[0], index[0], distance[i], index[i])
+        sort_heaps(distance[:1], index[:1])
+        return from_sorted_heaps(distance[:1], index[:1])
+
+    def _read(
+        self, step: ArrayLike, shared: ArrayLike | None, mask: ArrayLike | None
+    ) -> tuple[NDArray[np.float32], float]:
+        """Lay out one step [rows] and count its cells; the plainest case takes the shortest way."""
+        plain = isinstance(step, np.ndarray) and step.dtype == np.float32 and step.shape == (self.bank.n,)
+        if plain and self.bank.f == 1 and mask is None and shared is None:
+            cells: NDArray[np.float32] = np.asarray(step)[self._rows]
+            if not np.isinf(cells).any():
+                return cells, float(np.count_nonzero(cells == cells))
+        query = as_queries("step", step, "", self.variables, self.bank.layout, shared, mask)
+        return query.cells, float(query.counts)
+
+    def _scan(
+        self,
+        share: slice,
+        q: NDArray[np.float32],
+        cells: np.float32,
+        needed: np.float32,
+        barred: NDArray[np.int64],
+        distance: NDArray[np.float32],
+        index: NDArray[np.int64],
+    ) -> None:
+        width = self._rings.shape[2]
+        counts = self._ring_counts[share] if self._holes else self._ring_counts
+        scan_pushed(
+            self.bank.data, self._rows, q, self._rings[share], counts, self.pushed, self.variables.size, self._own,
+            self._holes, *self._power, cells, needed, barred, self._tiles[share], width, self.bank.starts,
+            distance, index,
+        )  # fmt: skip
+
+
+def check_steps(bank: WindowBank, n_steps: int) -> None:
+    """Raise unless there are steps enough for one window."""
+    if n_steps < bank.lookback:
+        raise InputError(f"steps must hold at least the bank's {bank.lookback} steps to make one window, got {n_steps}")

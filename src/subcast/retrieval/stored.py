@@ -1,0 +1,218 @@
+"""What a bank holds: the rows, the candidates' starts, and how both are kept on disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+from subcast.retrieval import search, store
+from subcast.retrieval.index import EnvelopeIndex
+from subcast.retrieval.layout import Layout, all_starts, packed_tiles, tiles_of
+
+
+class StoredWindows:
+    """Rows of readings [rows, t] and the windows cut from them; `WindowBank` searches them.
+
+    Attributes
+    ----------
+    data
+        [rows, t] float32, read-only
+    layout
+        which row holds what
+    lookback
+        steps in a window
+    offsets
+        where each series begins, and where the last ends
+    names
+        the variables' names, if they have any
+    """
+
+    def _store(
+        self,
+        data: NDArray[np.float32],
+        layout: Layout,
+        lookback: int,
+        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64] | None,
+        holes: NDArray[np.bool_],
+        names: Sequence[str] | None,
+    ) -> None:
+        data = np.asarray(data)
+        data.flags.writeable = False
+        self.data = data
+        self.layout = layout
+        self.lookback = lookback
+        self.offsets = offsets
+        self.names = None if names is None else list(names)
+        self._chosen = starts
+        self._holes = holes
+        self._tiles: dict[tuple[str, int], NDArray[np.int64]] = {}
+        self._index: EnvelopeIndex | None = None
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        if self._chosen is not None:
+            return int(self._chosen.size)
+        return int(np.maximum(np.diff(self.offsets) - self.lookback + 1, 0).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"WindowBank({len(self)} windows of {self.lookback} steps, {self.n} variables, {self.f} "
+            f"feature{'s' if self.f > 1 else ''})"
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return self.layout.n
+
+    @property
+    def f(self) -> int:
+        """The number of features, shared ones included."""
+        return self.layout.f
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """[candidates], the step at which each candidate starts, counted from the start of the first series."""
+        starts = all_starts(self.offsets, self.lookback) if self._chosen is None else np.asarray(self._chosen)
+        starts.flags.writeable = False
+        return starts
+
+    def locate(self, index: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return for candidates the series they lie in and the step of that series at which they start.
+
+        >>> from subcast.retrieval import WindowBank
+        >>> bank = WindowBank([np.zeros((4, 1)), np.zeros((5, 1))], lookback=3)
+        >>> [place.tolist() for place in bank.locate([1, 2])]
+        [[0, 1], [1, 0]]
+        """
+        starts = self.starts[self._check_index(index)]
+        series = np.searchsorted(self.offsets, starts, side="right") - 1
+        return series, starts - self.offsets[series]
+
+    def window(self, index: int) -> NDArray[np.float32]:
+        """Return one candidate, [t, n], or [t, n, f] when there are several features."""
+        return self.windows(np.asarray(index))
+
+    def windows(self, index: ArrayLike) -> NDArray[np.float32]:
+        """Return candidates, [..., t, n] or [..., t, n, f] for an `index` of any shape [...].
+
+        >>> from subcast.retrieval import WindowBank
+        >>> bank = WindowBank(np.arange(10.0).reshape(5, 2), lookback=2)
+        >>> bank.windows([0, 3]).shape, bank.window(3).tolist()
+        ((2, 2, 2), [[6.0, 7.0], [8.0, 9.0]])
+        """
+        time = self.starts[self._check_index(index)][..., None] + np.arange(self.lookback)  # [..., t]
+        n, own = self.n, self.layout.own_features
+        cells = np.empty((*time.shape, n, self.f), dtype=np.float32)
+        for place, feature in enumerate(own):
+            cells[..., feature] = np.moveaxis(self.data[place * n : (place + 1) * n][:, time], 0, -1)
+        for row, feature in zip(self.layout.shared_rows, self.layout.shared_features, strict=True):
+            cells[..., feature] = self.data[row][time][..., None]
+        return cells if self.f > 1 else cells[..., 0]
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the bank to a folder, all of it or nothing; a bank already there is replaced.
+
+        >>> import tempfile
+        >>> from subcast.retrieval import WindowBank
+        >>> folder = tempfile.mkdtemp() + "/bank"
+        >>> WindowBank(np.zeros((30, 2)), lookback=4).save(folder)
+        >>> WindowBank.open(folder)
+        WindowBank(27 windows of 4 steps, 2 variables, 1 feature)
+        """
+        facts = {
+            "lookback": self.lookback,
+            "variables": self.n,
+            "shared": list(self.layout.shared),
+            "offsets": self.offsets.tolist(),
+            "holes": np.flatnonzero(self._holes).tolist(),
+            "names": self.names,
+        }
+        arrays: dict[str, NDArray[Any]] = {"rows": self.data}
+        if self._chosen is not None:
+            arrays["starts"] = self._chosen
+        store.save_arrays(Path(folder), "bank", facts, arrays)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
+        """Open a saved bank by memory map: at once, whatever its size, and shared between processes.
+
+        Parameters
+        ----------
+        folder
+            where `save` wrote it
+        verify
+            read all of it and compare checksums, instead of sizes and the ends of each file only
+        """
+        facts, arrays = store.open_arrays(Path(folder), "bank", verify)
+        layout = Layout(facts["variables"], tuple(facts["shared"]))
+        holes = np.zeros(layout.n_rows, dtype=bool)
+        holes[facts["holes"]] = True
+        bank = cls.__new__(cls)
+        bank._store(
+            arrays["rows"],
+            layout,
+            facts["lookback"],
+            np.array(facts["offsets"], dtype=np.int64),
+            arrays.get("starts"),
+            holes,
+            facts["names"],
+        )
+        return bank
+
+    def likeness(self) -> list[float]:
+        """Return a few facts by which what was made of this bank knows it again, without reading all of it."""
+        some = self.data[:, [0, self.data.shape[1] // 2, -1]].astype(np.float64)
+        chosen = 0 if self._chosen is None else int(self._chosen.sum())
+        return [len(self), self.lookback, *self.data.shape, int(self.offsets.sum()), chosen, float(np.nansum(some))]
+
+    def has_holes(self, rows: NDArray[np.int64]) -> bool:
+        """Return whether any of the stored rows has a missing reading."""
+        return bool(self._holes[rows].any())
+
+    @cached_property
+    def sparse(self) -> bool:
+        """Whether candidates are so scattered that gathering them beats scanning all between."""
+        tiles = self.tiles(search.TILE)
+        return len(self) < 0.4 * float((tiles[:, 1] - tiles[:, 0]).sum())
+
+    def tiles(self, size: int) -> NDArray[np.int64]:
+        """Return runs of at most `size` window starts, [tiles, 4] (see `scan`)."""
+        key = ("starts", size)
+        if key not in self._tiles:
+            self._tiles[key] = tiles_of(self.starts, size)
+        return self._tiles[key]
+
+    def candidate_tiles(self, size: int) -> NDArray[np.int64]:
+        """Return runs of at most `size` candidates, by their index."""
+        key = ("candidates", size)
+        if key not in self._tiles:
+            self._tiles[key] = packed_tiles(len(self), size)
+        return self._tiles[key]
+
+    def envelopes(self, rows: NDArray[np.int64]) -> EnvelopeIndex:
+        """Return the exact index, made for `rows` where they are asked for the first time."""
+        with self._lock:
+            if self._index is None:
+                self._index = EnvelopeIndex(self.data, self.lookback)
+            self._index.prepare(rows)
+            return self._index
+
+    def _check_index(self, index: ArrayLike) -> NDArray[np.int64]:
+        array = np.asarray(index)
+        if array.dtype.kind not in "iu":
+            raise InputError(f"index must hold whole numbers, got {array.dtype}")
+        if array.size and (array.min() < 0 or array.max() >= len(self)):
+            wrong = array[(array < 0) | (array >= len(self))].flat[0]
+            raise InputError(f"index holds {wrong}, but the candidates are numbered 0 to {len(self) - 1}")
+        return array.astype(np.int64)

@@ -1,0 +1,286 @@
+"""Every forecaster keeps one contract, and agrees with its straightforward twin."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from forecasters.twins import TWINS, mtgnn_adjacency
+from subcast.errors import InputError
+from subcast.forecasters import FORECASTERS
+from subcast.forecasters.graph import Propagation
+
+MODELS = sorted(FORECASTERS)
+GRAPH_MODELS = ["astgcn", "mstgcn", "mtgnn"]
+
+
+def build(name, n=7, lookback=12, horizon=5, n_features=1, seed=0, **settings):
+    """A small model with nothing left at its trivial start (scales of 1, shifts of 0)."""
+    torch.manual_seed(seed)
+    if FORECASTERS[name].needs_graph and "graph" not in settings:
+        settings["graph"] = (torch.rand(n, n) * (torch.rand(n, n) < 0.6)).numpy()
+    model = FORECASTERS[name](
+        n_variables=n, lookback=lookback, horizon=horizon, n_features=n_features, **settings
+    ).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def inputs(b=3, n=7, lookback=12, n_features=1, seed=1):
+    return torch.randn(b, lookback, n, n_features, generator=torch.Generator().manual_seed(seed))
+
+
+def run(model, x, **options):
+    with torch.no_grad():
+        return model(x, **options)
+
+
+@pytest.mark.parametrize("name", MODELS)
+class TestContract:
+    @pytest.mark.parametrize(
+        ("n", "lookback", "horizon", "n_features"),
+        [(7, 12, 5, 1), (1, 12, 12, 1), (2, 1, 1, 1), (5, 3, 7, 2), (4, 40, 2, 3), (70, 12, 3, 2)],
+    )
+    def test_any_size(self, name, n, lookback, horizon, n_features):
+        model = build(name, n, lookback, horizon, n_features)
+        out = run(model, inputs(2, n, lookback, n_features))
+        assert out.shape == (2, horizon, n)
+        assert torch.isfinite(out).all()
+
+    def test_deterministic_in_evaluation(self, name):
+        model, x = build(name), inputs()
+        assert torch.equal(run(model, x), run(model, x))
+        assert torch.equal(run(model, x), run(build(name), x))
+
+    def test_dropout_only_in_training(self, name):
+        model, x = build(name).train(), inputs()
+        assert not torch.equal(run(model, x), run(model, x))
+
+    def test_input_untouched(self, name):
+        model, x = build(name), inputs()
+        before = x.clone()
+        run(model, x, present=torch.arange(7) < 3)
+        model.train()(x).sum().backward()
+        assert torch.equal(x, before)
+
+    def test_batch_order_and_company_are_irrelevant(self, name):
+        model, x = build(name), inputs(b=6)
+        together = run(model, x)
+        order = [4, 0, 5, 1, 3, 2]
+        torch.testing.assert_close(run(model, x[order]), together[order], atol=1e-5, rtol=0)
+        torch.testing.assert_close(run(model, x[2:3]), together[2:3], atol=1e-5, rtol=0)
+
+    def test_more_windows_than_are_worked_on_at_once(self, name):
+        model, x = build(name), inputs(b=9)
+        whole = run(model, x)
+        model.rows_at_once = 14
+        torch.testing.assert_close(run(model, x), whole, atol=1e-5, rtol=0)
+
+    def test_no_window_at_all(self, name):
+        assert run(build(name), inputs(b=0)).shape == (0, 5, 7)
+
+    def test_wanted_is_a_choice_of_outputs(self, name):
+        model, x = build(name), inputs()
+        wanted = torch.tensor([5, 0, 3])
+        torch.testing.assert_close(run(model, x, wanted=wanted), run(model, x)[:, :, wanted], atol=1e-5, rtol=0)
+
+    def test_absent_inputs_do_not_count(self, name):
+        model, x = build(name, n_features=2), inputs(n_features=2)
+        present = torch.tensor([True, False, True, True, False, True, True])
+        other = x.clone()
+        other[:, :, ~present] = 99.0
+        assert torch.equal(run(model, x, present=present), run(model, other, present=present))
+        assert not torch.equal(run(model, x, present=present), run(model, x))
+
+    def test_every_parameter_learns(self, name):
+        model = build(name, n=8).train()
+        model(inputs(n=8)).square().sum().backward()
+        idle = {key for key, parameter in model.named_parameters() if parameter.grad is None}
+        assert all("no_graph" in key for key in idle), idle
+
+    def test_weights_make_the_model(self, name):
+        model, x = build(name), inputs()
+        twin = build(name, seed=5)
+        assert not torch.equal(run(twin, x), run(model, x))
+        twin.load_state_dict(copy.deepcopy(model.state_dict()))
+        assert torch.equal(run(twin, x), run(model, x))
+
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+    def test_moves_to_the_gpu_and_back(self, name):
+        model, x = build(name), inputs()
+        here = run(model, x)
+        there = run(model.cuda(), x.cuda()).cpu()
+        torch.testing.assert_close(there, here, atol=1e-4, rtol=1e-4)
+        assert torch.equal(run(model.cpu(), x), here)
+
+    @pytest.mark.parametrize("shape", [(3, 12, 7), (3, 11, 7, 1), (3, 12, 6, 1), (3, 12, 7, 2)])
+    def test_wrong_shapes_get_a_sentence(self, name, shape):
+        with pytest.raises(InputError, match=r"x must be \[b, t, n, f\] with 12 steps, 7 variables and 1 features"):
+            build(name)(torch.zeros(shape))
+
+    def test_present_must_be_a_mask(self, name):
+        with pytest.raises(InputError, match="present must be a boolean mask of the 7 variables"):
+            build(name)(inputs(), present=torch.tensor([0, 1]))
+
+    @pytest.mark.parametrize("bad", [{"horizon": 0}, {"lookback": -1}, {"n": 0}, {"dropout": 1.0}])
+    def test_bad_settings_get_a_sentence(self, name, bad):
+        with pytest.raises(InputError, match="must be"):
+            build(name, **{"graph": np.zeros((7, 7)), **bad} if FORECASTERS[name].needs_graph else bad)
+
+
+@pytest.mark.parametrize("name", MODELS)
+class TestAgainstTwin:
+    @pytest.mark.parametrize("n_features", [1, 2])
+    @pytest.mark.parametrize("n", [1, 6, 80])  # 80: sparse graphs are gathered
+    def test_forecasts(self, name, n, n_features):
+        model, x = sparse(name, n, n_features), inputs(4, n, n_features=n_features)
+        present = torch.rand(n, generator=torch.Generator().manual_seed(3)) < 0.5
+        for mask in (None, present):
+            with torch.no_grad():
+                expected = TWINS[name](model, x, mask)
+            torch.testing.assert_close(run(model, x, present=mask), expected, atol=1e-4, rtol=1e-4)
+
+    @pytest.mark.parametrize("n", [6, 80])
+    def test_gradients(self, name, n):
+        model, x = sparse(name, n, 2).double(), inputs(3, n, n_features=2).double()
+        fast, plain = (gradients(model, forward, x) for forward in (model, lambda x: TWINS[name](model, x)))
+        assert fast.keys() == plain.keys()
+        for key in plain:
+            torch.testing.assert_close(
+                fast[key], plain[key], atol=1e-6, rtol=1e-5, msg=lambda m, key=key: f"{key}: {m}"
+            )
+
+    @pytest.mark.parametrize(("lookback", "horizon"), [(1, 1), (5, 3), (30, 2)])
+    def test_other_lengths(self, name, lookback, horizon):
+        model, x = build(name, 5, lookback, horizon), inputs(2, 5, lookback)
+        with torch.no_grad():
+            expected = TWINS[name](model, x)
+        torch.testing.assert_close(run(model, x), expected, atol=1e-4, rtol=1e-4)
+
+
+def sparse(name, n, n_features):
+    """A model whose graph is sparse where it is large."""
+    settings = {}
+    if FORECASTERS[name].needs_graph:
+        generator = torch.Generator().manual_seed(2)
+        settings["graph"] = (
+            torch.rand(n, n, generator=generator) * (torch.rand(n, n, generator=generator) < min(1, 8 / n))
+        ).numpy()
+    if name == "mtgnn":
+        settings["neighbors"] = 10
+    return build(name, n, 12, 3, n_features, **settings)
+
+
+def gradients(model, forward, x):
+    model.zero_grad()
+    forward(x).abs().sum().backward()
+    return {key: parameter.grad.clone() for key, parameter in model.named_parameters() if parameter.grad is not None}
+
+
+@pytest.mark.parametrize("name", GRAPH_MODELS)
+class TestGraphs:
+    def test_absent_variables_lose_their_edges(self, name):
+        present = torch.tensor([True, False, True, True, False, True, True])
+        adjacency = build(name).adjacency(present)
+        assert (adjacency[~present] == 0).all()
+        assert (adjacency[:, ~present] == 0).all()
+        assert (adjacency[present][:, present] != 0).any()
+
+    def test_identity_graph_passes_nothing_between_variables(self, name):
+        model, x = build(name, graph="identity"), inputs()
+        moved = x.clone()
+        moved[:, :, 2] += 1.0
+        mixing = set()
+        if name == "mtgnn":  # its layer normalisation runs over all variables
+            for layer in model.layers:
+                layer.register_forward_hook(lambda *_: None)
+            propagations = model._shared(None)
+            assert torch.equal(propagations[0].values, torch.eye(7))
+            mixing = set(range(7))
+        if name == "astgcn":  # its temporal attention is computed over all variables
+            mixing = set(range(7))
+        changed = (run(model, x) != run(model, moved)).any(dim=(0, 1)).nonzero().flatten().tolist()
+        assert set(changed) <= {2} | mixing
+        assert 2 in changed
+
+    def test_bad_graphs_get_a_sentence(self, name):
+        for graph, sentence in (
+            (np.zeros((3, 3)), r"graph must be \[n, n\] = \(7, 7\), got shape \(3, 3\)"),
+            (np.full((7, 7), np.nan), "finite weights of 0 or more"),
+            ("roads", "graph must be"),
+        ):
+            with pytest.raises(InputError, match=sentence):
+                build(name, graph=graph)
+
+
+class TestMTGNN:
+    def test_published_number_of_parameters(self):
+        model = FORECASTERS["mtgnn"](n_variables=140, lookback=12, horizon=12)
+        assert sum(parameter.numel() for parameter in model.parameters()) == 308_796
+
+    def test_edges_are_removed_before_the_strongest_are_chosen(self):
+        model = build("mtgnn", n=12, neighbors=3)
+        present = torch.arange(12) % 2 == 0
+        adjacency = model.adjacency(present)
+        torch.testing.assert_close(adjacency, mtgnn_adjacency(model, present))
+        # A variable that keeps three present listeners must have found them among the present alone.
+        best = model.graph_learning.neighbors
+        whole = model.adjacency()
+        assert ((adjacency != 0).sum(1) <= best).all()
+        assert ((adjacency != 0).sum(1)[present] >= ((whole != 0) & present[None])[present].sum(1)).all()
+        assert ((adjacency != 0).sum(1)[present] > ((whole != 0) & present[None])[present].sum(1)).any()
+
+    def test_saturated_scores_are_still_told_apart(self):
+        model = build("mtgnn", n=30, neighbors=2)
+        with torch.no_grad():
+            for embedding in (model.graph_learning.embedding1, model.graph_learning.embedding2):
+                embedding.weight.mul_(50)
+            learning = model.graph_learning
+            m1 = torch.tanh(3 * learning.linear1(learning.embedding1.weight))
+            m2 = torch.tanh(3 * learning.linear2(learning.embedding2.weight))
+            score = m1 @ m2.T - m2 @ m1.T
+        assert (torch.tanh(3 * score) == 1).sum(1).max() > 2  # more than two look equally strong
+        for row, chosen in enumerate(model.adjacency()):
+            kept = set(chosen.nonzero().flatten().tolist())
+            assert kept <= set(score[row].argsort(descending=True)[:2].tolist())
+
+    def test_no_randomness_in_the_graph_while_training(self):
+        model = build("mtgnn", n=12, neighbors=3).train()
+        assert torch.equal(model.adjacency(), model.adjacency())
+
+    def test_kernels_must_share_the_channels(self):
+        with pytest.raises(InputError, match="conv_channels must be a multiple of the 3 kernels"):
+            build("mtgnn", kernels=(2, 3, 5))
+
+
+class TestTCN:
+    def test_autoregressive_feeds_its_forecasts_back(self):
+        model, x = build("tcn", autoregressive=True), inputs()
+        with torch.no_grad():
+            expected = TWINS["tcn"](model, x)
+        torch.testing.assert_close(run(model, x), expected, atol=1e-5, rtol=1e-5)
+        wanted = torch.tensor([6, 1])
+        torch.testing.assert_close(run(model, x, wanted=wanted), expected[:, :, wanted], atol=1e-5, rtol=1e-5)
+
+    def test_autoregressive_needs_inputs_it_can_make(self):
+        with pytest.raises(InputError, match="autoregressive needs inputs without time features"):
+            build("tcn", n_features=2, autoregressive=True)
+
+
+class TestLSTNet:
+    @pytest.mark.parametrize("settings", [{"skip": 0}, {"highway": 0}, {"skip": 2, "highway": 3}, {"kernel": 20}])
+    def test_parts_can_be_left_out(self, settings):
+        model, x = build("lstnet", **settings), inputs()
+        with torch.no_grad():
+            expected = TWINS["lstnet"](model, x)
+        torch.testing.assert_close(run(model, x), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_large_sparse_graphs_are_gathered():
+    a = torch.zeros(100, 100)
+    a[torch.arange(100), (torch.arange(100) + 1) % 100] = 1.0
+    assert Propagation(a).values.shape == (100,)
+    assert Propagation(torch.ones(100, 100)).values.shape == (100, 100)

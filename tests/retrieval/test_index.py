@@ -1,0 +1,102 @@
+"""The exact index answers as the scan, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from subcast.errors import InputError
+from subcast.retrieval import WindowBank, index, search
+
+
+def wave(t, n, seed=0, noise=0.05):
+    rng = np.random.default_rng(seed)
+    time = np.arange(t)[:, None]
+    return (np.sin(time / 9 + np.arange(n)) + noise * rng.normal(size=(t, n))).astype(np.float32)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.integers(41, 700),
+    st.sampled_from([0.5, 1, 2, 1 / 3, 0.7]),
+    st.sampled_from([0.0, 0.05, 1.0]),
+    st.integers(1, 3),
+)
+def test_index_is_the_scan(seed, lookback, t, exponent, noise, threads):
+    rng = np.random.default_rng(seed)
+    values = wave(t + lookback + 4, 4, seed, noise)
+    values = np.round(values, 1) if seed % 3 == 0 else values
+    clock = np.arange(len(values), dtype=np.float32) % 24
+    bank = WindowBank(values[:t], lookback, lengths=[t - 20, 20] if lookback <= 20 and t > 60 else None,
+                      shared=clock[:t] if seed % 2 else None)  # fmt: skip
+    windows = np.stack([values[j : j + lookback] for j in range(t, t + 4)])
+    windows[rng.random(windows.shape) < 0.1] = np.nan
+    common = np.stack([clock[j : j + lookback, None] for j in range(t, t + 4)]) if seed % 2 else None
+    options = {"shared": common, "exclude": 3, "at": rng.integers(0, t, 4), "threads": threads}
+    k = int(rng.integers(1, len(bank) + 3))
+    scan = bank.nearest(windows, [0, 2, 3], k, exponent, method="scan", **options)
+    indexed = bank.nearest(windows, [0, 2, 3], k, exponent, method="index", **options)
+    assert np.array_equal(scan.index, indexed.index)
+    assert np.array_equal(scan.distance, indexed.distance)
+
+
+def test_index_skips_most_windows_of_slow_series():
+    values = np.cumsum(np.random.default_rng(0).normal(size=(20_000, 3)), axis=0).astype(np.float32)
+    bank = WindowBank(values[:19_000], 12)
+    queries = search.queries_of(bank, values[None, 19_500:19_512], np.array([0, 1]), None, None)
+    limits = search.Limits(5, np.ones(1, np.float32), np.zeros((1, 2), np.int64))
+    read = index.windows_read(bank, queries, limits, 0.5, 1)
+    assert 0 < read[0] < 0.5 * len(bank)
+    assert bank.envelopes(np.array([0, 1])).nbytes == pytest.approx(0.5 * bank.data[:2].nbytes, rel=0.01)
+
+
+def test_ties_among_perfect_matches_go_to_the_lower_index():
+    values = np.zeros((3000, 2), dtype=np.float32)
+    values[:100] = 1
+    found = WindowBank(values, 5).nearest(np.zeros((1, 5, 2)), [0, 1], 4, method="index")
+    assert found.index[0].tolist() == [100, 101, 102, 103]
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_auto_chooses_and_answers_the_same(monkeypatch, noise):
+    monkeypatch.setattr(index, "INDEX_FROM", 100)
+    values = wave(3000, 3, noise=noise)
+    bank = WindowBank(values[:2500], 6)
+    windows = np.stack([values[j : j + 6] for j in range(2500, 2530)])
+    auto = bank.nearest(windows, [0, 1], 5)
+    scan = bank.nearest(windows, [0, 1], 5, method="scan")
+    assert np.array_equal(auto.index, scan.index)
+    assert np.array_equal(auto.distance, scan.distance)
+
+
+def test_index_says_what_it_cannot_do():
+    values = wave(100, 2)
+    values[5, 0] = np.nan
+    with pytest.raises(InputError, match="method='index' needs a bank without missing readings"):
+        WindowBank(values, 4).nearest(np.zeros((1, 4, 2)), [0], 1, method="index")
+    assert WindowBank(values, 4).nearest(np.zeros((1, 4, 2)), [1], 1, method="index").found.all()
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1, 2])
+@pytest.mark.parametrize("kind", ["walk", "wave", "steps"])
+def test_index_is_the_scan_where_most_blocks_are_ruled_out(kind, exponent):
+    """Long enough that blocks beyond the first most promising ones matter: a bound too high would lose neighbours."""
+    rng = np.random.default_rng(4)
+    if kind == "walk":
+        values = np.cumsum(rng.normal(size=(9000, 3)), axis=0).astype(np.float32)
+    elif kind == "wave":
+        values = wave(9000, 3, noise=0.2)
+    else:
+        values = np.repeat(np.round(rng.normal(size=(600, 3)), 1), 15, axis=0).astype(np.float32)
+    bank = WindowBank(values[:8500], 10)
+    windows = np.stack([values[t : t + 10] for t in rng.integers(0, 8990, size=12)])
+    windows += rng.normal(0, 0.1, size=windows.shape).astype(np.float32)
+    for k in (1, 40, 700):
+        scan = bank.nearest(windows, [0, 2], k, exponent, method="scan")
+        indexed = bank.nearest(windows, [0, 2], k, exponent, method="index")
+        assert np.array_equal(scan.index, indexed.index)
+        assert np.array_equal(scan.distance, indexed.distance)

@@ -1,0 +1,12 @@
+"""One thread a test process: the tensors are tiny, and the processes are as many as the cores."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

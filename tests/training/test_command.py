@@ -1,0 +1,40 @@
+"""What `subcast train` does."""
+
+import numpy as np
+import pytest
+
+from subcast.commands.train import run_training
+from subcast.errors import InputError
+from subcast.forecasters.trained import TrainedForecaster
+from subcast.series import Series
+
+
+@pytest.fixture
+def table(tmp_path):
+    values = np.random.default_rng(0).normal(10, 1, size=(120, 3))
+    Series(values.astype(np.float32), ["a", "b", "c"]).save(tmp_path / "readings.csv")
+    return str(tmp_path / "readings.csv")
+
+
+def test_trains_says_how_well_and_leaves_the_model(table, tmp_path, capsys):
+    output = tmp_path / "model"
+    run_training(table, "tcn", output, lookback=4, horizon=3, epochs=1, threads=1, progress=False)
+    said = capsys.readouterr().out
+    assert "best epoch 1 of 1" in said
+    assert "at step 1," in said
+    assert "at step 3" in said
+    assert TrainedForecaster.load(output).variables == ("a", "b", "c")
+
+
+def test_a_graph_from_a_trained_folder(table, tmp_path, capsys):
+    options = {"lookback": 4, "horizon": 3, "epochs": 1, "threads": 1, "progress": False}
+    run_training(table, "mtgnn", tmp_path / "first", **options)
+    run_training(table, "mstgcn", tmp_path / "second", graph=str(tmp_path / "first"), **options)
+    assert "graph: learnt by mtgnn" in capsys.readouterr().out
+
+
+def test_unknown_presets_get_a_sentence(table, tmp_path):
+    with pytest.raises(InputError, match="preset must be 'default' or 'paper', got 'quick'"):
+        run_training(table, "tcn", tmp_path, preset="quick")
+    with pytest.raises(InputError, match="dataset must be one whose curriculum is published"):
+        run_training(table, "tcn", tmp_path, preset="paper", lookback=4, horizon=3)
