@@ -11,7 +11,6 @@ model goes to results/checkpoints/NAME, its record to results/training-NAME.json
 from __future__ import annotations
 
 import argparse
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import records
 
 from subcast import load_dataset
-from subcast.checkpoint import SETTINGS_FILE, WEIGHTS_FILE, is_saved_forecaster
+from subcast.checkpoint import is_saved_forecaster
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
 from subcast.training import TrainConfig, train
@@ -115,13 +114,11 @@ def run(job: Job, work: Path, progress: bool) -> None:
         protocol=job.preset,
         graph=forecaster.graph_source,
         config=forecaster.training["config"],
+        processor_threads=forecaster.training.get("processor_threads"),
         hours=forecaster.training["hours"],
         epochs=list(forecaster.history),
     )
-    target = CHECKPOINTS / job.name
-    target.mkdir(parents=True, exist_ok=True)
-    for name in (WEIGHTS_FILE, SETTINGS_FILE):  # the settings last: they say that the model is whole
-        shutil.copy2(folder / name, target / name)
+    forecaster.save(CHECKPOINTS / job.name)
     print(f"{job.name}: {path.name} written", flush=True)
 
 

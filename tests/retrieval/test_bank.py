@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import pickle
 import subprocess
 import sys
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +16,7 @@ import numpy as np
 import pytest
 
 from subcast.errors import DataError, DataNotFoundError, InputError
-from subcast.retrieval import QueryTable, WindowBank
+from subcast.retrieval import QueryTable, WindowBank, store
 
 VALUES = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
 
@@ -76,6 +80,165 @@ def test_saving_again_replaces_the_bank(tmp_path):
     assert (tmp_path / "other" / "thesis.txt").exists()
 
 
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_other_files_in_the_folder_survive(tmp_path):
+    folder = tmp_path / "bank"
+    bank_of(starts=[1, 2]).save(folder)
+    (folder / "model.safetensors").write_text("weeks of training")
+    (folder / "notes").mkdir()
+    bank_of(starts=[5]).save(folder)
+    assert (folder / "model.safetensors").read_text() == "weeks of training"
+    assert WindowBank.open(folder).starts.tolist() == [5]
+    kinds = [name.rsplit("-", 1)[0] for name in names_in(folder)]
+    assert kinds == ["bank-rows", "bank-starts", "bank.json", "model.safetensors", "notes"]
+    bank_of().save(folder)
+    assert len(names_in(folder)) == 4
+
+
+@pytest.mark.parametrize("name", ["save", "replace"])
+def test_a_save_that_fails_leaves_the_old_bank(tmp_path, monkeypatch, name):
+    folder = tmp_path / "bank"
+    bank_of(starts=[3]).save(folder)
+    before = names_in(folder)
+    calls = []
+
+    def fail_later(path, *rest, **options):
+        calls.append(path)
+        if len(calls) > 1 or name == "replace":
+            raise OSError("disk full")
+        path.write(b"half an arr")
+
+    monkeypatch.setattr(np if name == "save" else os, name, fail_later)
+    with pytest.raises(OSError, match="disk full"):
+        bank_of(starts=[8, 9]).save(folder)
+    with pytest.raises(OSError, match="disk full"):
+        bank_of(starts=[8, 9]).save(tmp_path / "new")
+    monkeypatch.undo()
+    assert names_in(folder) == before
+    assert names_in(tmp_path) == ["bank"]
+    assert WindowBank.open(folder, verify=True).starts.tolist() == [3]
+
+
+def test_what_a_killed_saver_left_is_removed(tmp_path):
+    stray = tmp_path / "bank-rows-0123456789abcdef.npy"
+    stray.write_bytes(b"half an arr")
+    bank_of(starts=[3]).save(tmp_path)
+    assert not stray.exists()
+    assert WindowBank.open(tmp_path).starts.tolist() == [3]
+
+
+def test_savers_and_openers_at_once(tmp_path):
+    banks = {size: WindowBank(np.full((size, 2), size), 3, starts=range(size - 3)) for size in (40, 50)}
+    banks[40].save(tmp_path)
+
+    def save(size):
+        for _ in range(15):
+            banks[size].save(tmp_path)
+
+    def open_often(_):
+        sizes = set()
+        for _ in range(60):
+            bank = WindowBank.open(tmp_path)
+            assert np.all(bank.data == len(bank) + 3)
+            sizes.add(len(bank))
+        return sizes
+
+    with ThreadPoolExecutor(4) as pool:
+        saving = [pool.submit(save, size) for size in banks]
+        opening = [pool.submit(open_often, i) for i in range(2)]
+        for future in saving:
+            future.result()
+        assert set.union(*(future.result() for future in opening)) <= {37, 47}
+    assert len(names_in(tmp_path)) == 3
+
+
+def test_an_opening_overtaken_by_a_save_begins_anew(tmp_path, monkeypatch):
+    bank_of(starts=[3]).save(tmp_path)
+    read, left = store._unsealed, [1]
+
+    def read_and_save(*arguments):
+        page = read(*arguments)
+        if left[0]:
+            left[0] -= 1
+            bank_of(starts=[7]).save(tmp_path)
+        return page
+
+    monkeypatch.setattr(store, "_unsealed", read_and_save)
+    assert WindowBank.open(tmp_path).starts.tolist() == [7]
+    left[0] = 10**6
+    with pytest.raises(DataError, match="was replaced 20 times while it was being opened"):
+        WindowBank.open(tmp_path)
+
+
+def test_an_open_bank_keeps_its_readings_when_another_is_saved_over_it(tmp_path):
+    bank_of().save(tmp_path)
+    opened = WindowBank.open(tmp_path)
+    WindowBank(VALUES + 1, 4).save(tmp_path)
+    assert np.array_equal(opened.data, VALUES.T)
+    assert np.array_equal(WindowBank.open(tmp_path).data, (VALUES + 1).T)
+    opened.save(tmp_path)
+    assert np.array_equal(WindowBank.open(tmp_path).data, VALUES.T)
+
+
+def test_a_bank_of_another_format_is_refused_and_can_be_saved_over(tmp_path):
+    page = json.dumps({"kind": "bank", "format": 1, "facts": {}, "files": {"rows": {"bytes": 3}}})
+    (tmp_path / "bank.json").write_text(json.dumps({"checksum": zlib.crc32(page.encode()), "page": page}))
+    (tmp_path / "rows.npy").write_bytes(b"old")
+    with pytest.raises(DataError, match="is a bank of format 1, this version reads a bank of format 2"):
+        WindowBank.open(tmp_path)
+    bank_of().save(tmp_path)
+    assert np.array_equal(WindowBank.open(tmp_path).data, VALUES.T)
+    assert not (tmp_path / "rows.npy").exists()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
+@pytest.mark.parametrize("options", [{}, {"starts": [0, 3, 9, 40]}])
+def test_a_copy_answers_the_same(tmp_path, copied, options):
+    bank = bank_of(**options)
+    bank.save(tmp_path)
+    windows = bank.windows([0, 2])
+    for one in (bank, WindowBank.open(tmp_path)):
+        wanted = one.nearest(windows, [0, 2], 3, method="index")
+        other = copied(one)
+        assert same(other.nearest(windows, [0, 2], 3, method="index"), wanted)
+        assert other.likeness() == bank.likeness()
+        assert not other.data.flags.writeable
+        assert not np.shares_memory(other.data, one.data)
+    table = QueryTable(bank, windows, neighbour=2)
+    again = copied(table).nearest(windows, [0, 2], 3)
+    assert same(again.neighbors, table.nearest(windows, [0, 2], 3).neighbors)
+
+
+def test_windows_of_places_that_stayed_empty_are_nan():
+    bank = bank_of(starts=[2, 7])
+    found = bank.nearest(VALUES[None, 2:6], [0, 1], 3)
+    assert found.index.tolist() == [[0, 1, -1]]
+    windows = bank.windows(found.index)
+    assert windows.shape == (1, 3, 4, 3)
+    assert np.array_equal(windows[0, :2], np.stack([VALUES[2:6], VALUES[7:11]]))
+    assert np.isnan(windows[0, 2]).all()
+    for call in (bank.window, bank.locate):
+        with pytest.raises(InputError, match="index holds -1"):
+            call(-1)
+    with pytest.raises(InputError, match="index holds -2"):
+        bank.windows([-2])
+
+
+def test_windows_of_some_variables():
+    bank = bank_of(names=["a", "b", "c"])
+    assert np.array_equal(bank.windows([[4, 9]], variables=[2, 0]), bank.windows([[4, 9]])[..., [2, 0]])
+    assert np.array_equal(bank.window(5, ["b"]), VALUES[5:9, [1]])
+    features = np.stack([VALUES, VALUES**2, np.broadcast_to(np.arange(80)[:, None], VALUES.shape)], axis=-1)
+    bank = WindowBank(features, 4)
+    assert bank.layout.shared == (False, False, True)
+    assert np.array_equal(bank.windows([6, 7], [2, 1]), np.stack([features[6:10], features[7:11]])[:, :, [2, 1]])
+    with pytest.raises(InputError, match="numbered 0 to 2"):
+        bank.windows([0], [3])
+
+
 def test_holes_are_remembered(tmp_path):
     values = VALUES.copy()
     values[7, 1] = np.nan
@@ -100,6 +263,11 @@ def test_a_second_process_opens_the_bank(tmp_path):
     assert json.loads(done.stdout) == bank.nearest(bank.windows([11]), [0, 1], 3).index.tolist()
 
 
+def file_of(folder, name):
+    """Find an array's file, whose name ends with a token of its own."""
+    return folder / name if name.endswith(".json") else next(folder.glob(f"*-{name}-*.npy"))
+
+
 def cut(path):
     path.write_bytes(path.read_bytes()[:-8])
 
@@ -117,19 +285,19 @@ def flip(path):
 @pytest.mark.parametrize(
     ("harm", "name", "sentence"),
     [
-        (cut, "rows.npy", "cut short"),
-        (grow, "rows.npy", "cut short or added to"),
-        (flip, "rows.npy", "checksum differs"),
-        (flip, "starts.npy", "checksum differs"),
+        (cut, "rows", "cut short"),
+        (grow, "rows", "cut short or added to"),
+        (flip, "rows", "checksum differs"),
+        (flip, "starts", "checksum differs"),
         (cut, "bank.json", "torn"),
         (flip, "bank.json", "torn"),
-        (Path.unlink, "starts.npy", "is missing"),
+        (Path.unlink, "starts", "is missing"),
         (Path.unlink, "bank.json", "holds no bank"),
     ],
 )
 def test_harmed_banks_are_refused(tmp_path, harm, name, sentence):
     bank_of(starts=[0, 5, 9]).save(tmp_path / "bank")
-    harm(tmp_path / "bank" / name)
+    harm(file_of(tmp_path / "bank", name))
     with pytest.raises(DataError, match=sentence):
         WindowBank.open(tmp_path / "bank")
 
@@ -137,7 +305,7 @@ def test_harmed_banks_are_refused(tmp_path, harm, name, sentence):
 def test_damage_in_the_middle_is_seen_when_asked(tmp_path):
     rng = np.random.default_rng(1)
     WindowBank(rng.normal(size=(30000, 3)), 4).save(tmp_path / "bank")
-    path = tmp_path / "bank" / "rows.npy"
+    path = file_of(tmp_path / "bank", "rows")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(bytes(content))
@@ -155,20 +323,23 @@ def test_a_table_is_no_bank(tmp_path):
 def test_many_threads_ask_one_bank():
     rng = np.random.default_rng(2)
     values = np.cumsum(rng.normal(size=(6000, 6)), axis=0).astype(np.float32)
-    bank = WindowBank(values[:5000], 6)
     steps = values[5000:5040]
 
-    def ask(i):
+    def ask(bank, i):
         variables = [[0, 1], [2, 3, 4], [5]][i % 3]
         threads = i % 2 + 1
         if i % 4 == 0:
-            return bank.nearest(np.stack([steps[j : j + 6] for j in range(35)]), variables, 4, threads=threads)
-        return bank.nearest_sliding(steps, variables, 4, threads=threads)
+            return bank.nearest_sliding(steps, variables, 4, threads=threads)
+        windows = np.stack([steps[j : j + 6] for j in range(35)])
+        return bank.nearest(windows, variables, 4, method=["scan", "index"][i // 2 % 2], threads=threads)
 
-    alone = [ask(i) for i in range(12)]
-    with ThreadPoolExecutor(6) as pool:
-        together = list(pool.map(ask, range(12)))
-    assert all(same(one, other) for one, other in zip(alone, together, strict=True))
+    alone = [ask(WindowBank(values[:5000], 6), i) for i in range(12)]
+    for _ in range(3):  # each time a bank that has made nothing yet
+        bank = WindowBank(values[:5000], 6)
+        with ThreadPoolExecutor(6) as pool:
+            together = list(pool.map(lambda i, bank=bank: ask(bank, i), range(12)))
+        assert all(same(one, other) for one, other in zip(alone, together, strict=True))
+        assert bank._index is not None
 
 
 @pytest.mark.parametrize(
@@ -186,6 +357,10 @@ def test_many_threads_ask_one_bank():
         (lambda: bank_of(starts=[-1]), "leaves its series"),
         (lambda: bank_of(starts=[3, 3]), "starts must rise"),
         (lambda: bank_of(starts=[]), "non-empty list of integers"),
+        (lambda: bank_of(shared_features="all"), 'shared_features must be "auto", "none" or a list'),
+        (lambda: bank_of(shared_features=[1]), "no feature beside the reading"),
+        (lambda: WindowBank(np.zeros((9, 2, 2)), 3, shared_features=[0]), "after the reading, from 1 to 1"),
+        (lambda: WindowBank(VALUES.reshape(20, 6, 2), 3, shared_features=[1]), "different values of it"),
         (lambda: bank_of(fraction=0.001), "leaves none"),
         (lambda: bank_of(fraction=1.5), "fraction must lie"),
         (lambda: bank_of(names=["a"]), "one entry for each of the 3"),

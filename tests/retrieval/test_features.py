@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrieval import naive
 from subcast.errors import InputError
-from subcast.retrieval import WindowBank
+from subcast.retrieval import QueryTable, WindowBank
 
 
 def series(t, n, seed=0, holes=0.0):
@@ -133,3 +133,78 @@ def test_overlap_is_a_share_of_what_the_window_has():
     assert bank.nearest(window, range(4), 4, min_overlap=0.51).index[0].tolist() == [2, 3, -1, -1]
     window[0, 0, :2] = np.nan  # the window has two: candidate 1 shares one of them
     assert bank.nearest(window, range(4), 4, min_overlap=0.5).index[0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_feature_that_never_changed_is_not_taken_for_shared():
+    values, clock = series(60, 3)
+    flag = np.zeros_like(values)
+    cells = np.stack([values, flag, np.broadcast_to(clock[:, None], values.shape)], axis=-1)
+    bank = WindowBank(cells[:50], 4)
+    assert bank.layout.shared == (False, False, True)
+    windows = cells[None, 50:54].copy()
+    windows[0, 2, 1, 1] = 1
+    found = bank.nearest(windows, [0, 1], 3)
+    every = naive.distances(cells, 4, list(range(47)), windows[0], [0, 1], 0.5)
+    twin = naive.nearest(cells, 4, list(range(47)), windows[0], [0, 1], 3, 0.5)
+    naive.assert_same(found.index[0].tolist(), found.distance[0].tolist(), twin, every)
+
+
+def test_which_features_are_shared_can_be_said():
+    values, clock = series(60, 3)
+    cells = np.stack([values, np.ones_like(values), np.broadcast_to(clock[:, None], values.shape)], axis=-1)
+    layouts = {
+        "auto": (False, False, True),
+        "none": (False,) * 3,
+        (1,): (False, True, False),
+        (1, 2): (False, True, True),
+    }
+    answers = []
+    for wanted, layout in layouts.items():
+        bank = WindowBank(cells[:50], 4, shared_features=wanted)
+        assert bank.layout.shared == layout
+        assert np.array_equal(bank.window(7), cells[7:11])
+        answers.append(bank.nearest(cells[None, 52:56], [0, 2], 4))
+    for answer in answers:
+        assert np.allclose(answer.distance, answers[0].distance, rtol=1e-5)
+    gone = cells[:50].copy()
+    gone[5, 0] = np.nan  # the others still know the time
+    assert WindowBank(gone, 4, shared_features=[2]).window(5)[0, 0, 2] == clock[5]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("f", [1, 2])
+def test_garbage_in_variables_not_asked_about_does_not_matter(dtype, f):
+    values = np.cumsum(np.random.default_rng(3).normal(size=(60, 4, f)), axis=0).astype(dtype)
+    values = values[..., 0] if f == 1 else values
+    bank = WindowBank(values[:50], 4)
+    steps = values[50:].copy()
+    steps[:, 1] = np.inf
+    steps[3, 3] = -np.inf
+    steps[4, 3] = np.finfo(dtype).max
+    windows = np.stack([steps[j : j + 4] for j in range(7)])
+    clean = np.stack([values[50 + j : 54 + j] for j in range(7)])
+    wanted = bank.nearest(clean, [2, 0], 3)
+    stream = bank.stream([2, 0], 3)
+    pushed = [stream.push(step) for step in steps][3:]
+    table = QueryTable(bank, clean, neighbour=2)
+    for found in (bank.nearest(windows, [2, 0], 3), bank.nearest_sliding(steps, [2, 0], 3)):
+        assert np.array_equal(found.index, wanted.index)
+        assert np.array_equal(found.distance, wanted.distance)
+    assert np.array_equal(np.concatenate([found.index for found in pushed]), wanted.index)
+    assert np.array_equal(bank.distances(windows, [0]), bank.distances(clean, [0]))
+    assert np.array_equal(table.nearest(windows, [0, 2], 3).rounds, table.nearest(clean, [0, 2], 3).rounds)
+    for call in (
+        lambda: bank.nearest(windows, [0, 1], 3),
+        lambda: bank.nearest_sliding(steps, [0, 1], 3),
+        lambda: bank.stream([0, 1], 3).push(steps[0]),
+    ):
+        with pytest.raises(InputError, match="holds infinite values"):
+            call()
+    present = np.isfinite(windows if f == 1 else windows[..., 0])
+    holed = np.where(present if f == 1 else present[..., None], windows, np.nan)
+    one = bank.nearest(windows, [0, 1], 3, mask=present)
+    two = bank.nearest(holed, [0, 1], 3)
+    assert np.array_equal(one.index, two.index)
+    if f == 2:  # a missing reading takes its feature with it, whatever that is
+        holed[..., 1] = windows[..., 1]
+        assert np.array_equal(bank.nearest(holed, [0, 1], 3).index, two.index)

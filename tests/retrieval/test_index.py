@@ -61,16 +61,99 @@ def test_ties_among_perfect_matches_go_to_the_lower_index():
     assert found.index[0].tolist() == [100, 101, 102, 103]
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0])
-def test_auto_chooses_and_answers_the_same(monkeypatch, noise):
-    monkeypatch.setattr(index, "INDEX_FROM", 100)
-    values = wave(3000, 3, noise=noise)
-    bank = WindowBank(values[:2500], 6)
-    windows = np.stack([values[j : j + 6] for j in range(2500, 2530)])
-    auto = bank.nearest(windows, [0, 1], 5)
-    scan = bank.nearest(windows, [0, 1], 5, method="scan")
+def ask_both(bank, windows, variables, k, **options):
+    """Ask "auto", check it against the scan, and return the windows answered so far by the index and by the scan."""
+    auto = bank.nearest(windows, variables, k, **options)
+    scan = bank.nearest(windows, variables, k, method="scan", **options)
     assert np.array_equal(auto.index, scan.index)
     assert np.array_equal(auto.distance, scan.distance)
+    answered = bank.envelopes(np.zeros(0, dtype=np.int64)).answered
+    return answered["index"], answered["scan"]
+
+
+def windows_of(values, first, b, lookback=6):
+    return np.stack([values[j : j + lookback] for j in range(first, first + b)])
+
+
+@pytest.fixture
+def smooth(monkeypatch):
+    monkeypatch.setattr(index, "INDEX_FROM", 1000)
+    values = np.cumsum(np.random.default_rng(0).normal(size=(9000, 3)), axis=0).astype(np.float32)
+    return WindowBank(values[:8500], 6), values
+
+
+@pytest.fixture
+def noisy(monkeypatch):
+    monkeypatch.setattr(index, "INDEX_FROM", 1000)
+    values = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
+    return WindowBank(values[:8500], 6), values
+
+
+def test_auto_uses_the_index_where_it_skips_most_windows(smooth):
+    bank, values = smooth
+    assert ask_both(bank, windows_of(values, 8000, 30), [0, 1], 5) == (30, 0)
+    assert ask_both(bank, windows_of(values, 8100, 1), [0, 1], 5) == (31, 0)
+
+
+def test_auto_gives_the_index_up_within_a_call(noisy):
+    bank, values = noisy
+    assert ask_both(bank, windows_of(values, 8600, 30), [0, 1, 2], 5) == (8, 22)
+
+
+def test_auto_remembers_between_calls_that_the_index_lost(noisy, monkeypatch):
+    monkeypatch.setattr(index, "_PAUSE", 3)
+    bank, values = noisy
+    one = windows_of(values, 8600, 1)
+    told = [ask_both(bank, one, [0, 1, 2], 5) for _ in range(6)]
+    assert told == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 3), (2, 4)]  # tried anew after three calls
+    assert ask_both(bank, one, [0, 1, 2], 5, exponent=1) == (3, 4)  # another question, another trial
+
+
+def test_auto_remembers_for_each_number_of_variables(noisy):
+    bank, values = noisy
+    sets = np.eye(3, dtype=bool)[np.arange(12) % 3]  # a variable for each window, but all three for two of them
+    sets[:2] = True
+    for calls in (1, 2, 3):
+        ask_both(bank, windows_of(values, 8600, 12), sets, 5)
+        habits = bank.envelopes(np.zeros(0, dtype=np.int64)).habits
+        assert set(habits) == {(1, 0.5, 3), (3, 0.5, 3)}
+        assert habits[3, 0.5, 3].scanned == calls - 1
+
+
+def test_auto_comes_back_to_the_index():
+    habit = index.Habit()
+    assert habit.worth_a_trial
+    habit.learn(1.7)
+    assert not habit.worth_a_trial
+    habit.scanned = 64
+    assert habit.worth_a_trial
+    habit.learn(0.1)
+    assert habit.worth_a_trial
+    assert habit.share == 0.1  # what was known is long ago
+    habit.learn(0.9)
+    assert habit.worth_a_trial  # one hard window does not outweigh an easy one
+    habit.learn(0.9)
+    assert not habit.worth_a_trial
+
+
+def test_auto_scans_small_banks_and_many_neighbours(smooth, monkeypatch):
+    bank, values = smooth
+    assert ask_both(bank, windows_of(values, 8000, 3), [0, 1], 400) == (0, 0)  # 400 blocks are most of the bank
+    monkeypatch.setattr(index, "INDEX_FROM", 10_000)
+    assert ask_both(bank, windows_of(values, 8000, 3), [0, 1], 5) == (0, 0)
+    assert bank.envelopes(np.zeros(0, dtype=np.int64)).nbytes == 0
+
+
+def test_auto_scans_scattered_candidates_but_the_index_can_be_had(monkeypatch):
+    monkeypatch.setattr(index, "INDEX_FROM", 100)
+    values = np.cumsum(np.random.default_rng(0).normal(size=(9000, 3)), axis=0).astype(np.float32)
+    bank = WindowBank(values, 6, fraction=0.2)
+    windows = windows_of(values, 8000, 3)
+    assert ask_both(bank, windows, [0, 1], 5) == (0, 0)
+    scan = bank.nearest(windows, [0, 1], 5, method="scan")
+    forced = bank.nearest(windows, [0, 1], 5, method="index")
+    assert np.array_equal(scan.index, forced.index)
+    assert np.array_equal(scan.distance, forced.distance)
 
 
 def test_index_says_what_it_cannot_do():

@@ -147,13 +147,39 @@ def test_ties_go_to_the_lower_index():
     assert found.distance[0].tolist() == [0] * 5
 
 
-def test_near_ties_keep_the_order_of_the_rounded_distances():
-    """Two candidates nearer to each other than single precision have equal distances, so the lower index wins."""
-    step = np.float32(1e-9)
-    values = np.array([[1.0 + step], [9.0], [1.0], [9.0]], dtype=np.float64)
-    found = WindowBank(values, 1).nearest(np.array([[[0.0]]]), [0], 2)
-    assert found.distance[0, 0] == found.distance[0, 1]
-    assert found.index[0].tolist() == [0, 2]
+def near_tie(seed):
+    """Return two windows [t, n]: the same readings in another order, one of them a rounding step further from 0."""
+    rng = np.random.default_rng(seed)
+    first = rng.uniform(0.1, 3, size=18).astype(np.float32)
+    second = rng.permutation(first)
+    second[0] = np.nextafter(second[0], np.float32(9))
+    return first.reshape(6, 3), second.reshape(6, 3)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1, 0.8])
+def test_near_ties_come_in_one_order_everywhere(exponent):
+    """Candidates nearer to each other than rounding: both are found, and all searches agree on their order."""
+    query = np.zeros((6, 3), dtype=np.float32)
+    turned = 0
+    for seed in range(40):
+        nearer, further = near_tie(seed)
+        exact = [naive.compare(cells(query), cells(one), exponent)[0] / 18 for one in (nearer, further)]
+        assert exact[0] < exact[1] < exact[0] * (1 + 2e-7)
+        pair = [further, nearer] if seed % 2 else [nearer, further]
+        far = np.full((6, 3), 9, dtype=np.float32)
+        bank = WindowBank([*pair, far], 6)
+        answers = [search_all(bank, query, [0, 1, 2], 2, exponent, threads=threads)[1] for threads in (1, 2, 1)]
+        answers.append(bank.nearest(query[None], [0, 1, 2], 2, exponent, method="index"))
+        for found in answers:
+            assert sorted(found.index[0].tolist()) == [0, 1]
+            assert np.array_equal(found.index, answers[0].index)
+            assert np.array_equal(found.distance, answers[0].distance)
+            assert found.distance[0].tolist() == pytest.approx(exact, rel=1e-6)
+            if found.distance[0, 0] == found.distance[0, 1]:
+                assert found.index[0].tolist() == [0, 1]
+        rounded = answers[0].distance[0]
+        turned += int(rounded[0] < rounded[1] and answers[0].index[0, 0] != seed % 2)
+    assert turned > 0, "no pair whose rounded order differs from the exact one: the test has lost its subject"
 
 
 def test_k_above_the_bank_leaves_empty_places():

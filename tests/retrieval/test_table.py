@@ -12,60 +12,90 @@ from subcast.retrieval import QueryTable, WindowBank
 from subcast.retrieval.table import first_ranges
 
 
-def twin(values, lookback, starts, query, variables, ranges, k, factor, share):
+def columns_of(values, query, variables, shared, ranges):
+    """Return (series, query, range) for each (variable, feature) of [t, n, f], a shared feature having one for all.
+
+    A missing reading takes the variable's features with it; a shared one is there if any variable has a reading.
+    """
+    n, f = values.shape[1:]
+    own = [feature for feature in range(f) if feature not in shared]
+    columns = []
+    for place, feature in enumerate(own):
+        for v in sorted(variables):
+            asked = [query[p, v, feature] if query[p, v, 0] == query[p, v, 0] else None for p in range(len(query))]
+            columns.append((values[:, v, feature], asked, ranges[place * n + v]))
+    for place, feature in enumerate(shared):
+        there = [next((v for v in variables if step[v, 0] == step[v, 0]), None) for step in query]
+        asked = [None if v is None else query[p, v, feature] for p, v in enumerate(there)]
+        columns.append((values[:, 0, feature], asked, ranges[len(own) * n + place]))
+    return columns
+
+
+def twin(columns, lookback, starts, k, factor, share):
     """Sets and loops: return the windows admitted in the last round, and the number of rounds."""
-    ranges = {v: np.float32(ranges[v]) for v in variables}
-    asked = [(p, v) for p in range(lookback) for v in variables if not np.isnan(query[p, v])]
+    ranges = [np.float32(width) for _, _, width in columns]
+    every = range(len(columns))
+    asked = [(p, c) for p in range(lookback) for c in every if columns[c][1][p] is not None]
 
-    def admitted(p, v):
-        low, high = query[p, v] - ranges[v], query[p, v] + ranges[v]
-        return {i for i, start in enumerate(starts) if low <= values[start + p, v] <= high}
+    def admitted(p, c):
+        line, query, _ = columns[c]
+        low, high = query[p] - ranges[c], query[p] + ranges[c]
+        return {i for i, start in enumerate(starts) if low <= line[start + p] <= high}
 
-    def everything(v):
-        steps = [p for p, other in asked if other == v]
-        column = values[~np.isnan(values[:, v]), v]
-        reach = max(max(abs(query[p, v] - column.min()), abs(query[p, v] - column.max())) for p in steps)
-        return ranges[v] >= np.float32(reach) * np.float32(1.001)
+    def everything(c):
+        line, query, _ = columns[c]
+        line = line[~np.isnan(line)]
+        reach = max(max(abs(query[p] - line.min()), abs(query[p] - line.max())) for p, other in asked if other == c)
+        return ranges[c] >= np.float32(reach) * np.float32(1.001)
+
+    def farthest(c, found):
+        line, query, _ = columns[c]
+        return max(abs(line[starts[i] + p] - query[p]) / ranges[c] for i in found for p, other in asked if other == c)
 
     rounds = 0
     while True:
         rounds += 1
-        sets = {(p, v): admitted(p, v) for p, v in asked}
+        sets = {(p, c): admitted(p, c) for p, c in asked}
         found = set.intersection(*sets.values())
-        if len(found) >= min(k, len(starts)) or all(everything(v) for v in variables):
+        if len(found) >= min(k, len(starts)) or all(everything(c) for c in every):
             return found, rounds
-        still = [v for v in sorted(variables) if not everything(v)]
+        still = [c for c in every if not everything(c)]
         if found:
-            binding = {
-                v: -max(
-                    abs(np.float32(values[starts[i] + p, v]) - query[p, v]) / ranges[v]
-                    for i in found
-                    for p, other in asked
-                    if other == v
-                )
-                for v in still
-            }
+            binding = {c: -farthest(c, found) for c in still}
         else:
-            binding = {v: len(set.intersection(*(sets[p, o] for p, o in asked if o == v))) for v in still}
-        for v in sorted(still, key=lambda v: binding[v])[: max(1, int(share * len(variables)))]:
-            ranges[v] = np.float32(ranges[v] * np.float32(factor))
+            binding = {c: len(set.intersection(*(sets[p, o] for p, o in asked if o == c))) for c in still}
+        for c in sorted(still, key=lambda c: binding[c])[: max(1, int(share * len(columns)))]:
+            ranges[c] = np.float32(ranges[c] * np.float32(factor))
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1.3, 2.0]), st.sampled_from([0.3, 1.0]))
-def test_table_is_the_twin(seed, k, factor, share):
+@pytest.mark.parametrize("features", ["the reading", "two own", "one shared", "own and shared"])
+@settings(deadline=None, max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, 12),
+    factor=st.sampled_from([1.3, 2.0]),
+    share=st.sampled_from([0.3, 1.0]),
+)
+def test_table_is_the_twin(features, seed, k, factor, share):
     rng = np.random.default_rng(seed)
-    values = np.cumsum(rng.normal(size=(90, 4)), axis=0).astype(np.float32)
+    values = np.cumsum(rng.normal(size=(90, 4, 2)), axis=0).astype(np.float32)
     if seed % 2:
         values = np.round(values)
+    clock = np.broadcast_to((np.arange(90) % 11 / 2).astype(np.float32)[:, None, None], (90, 4, 1))
+    kept = {"the reading": 1, "two own": 2, "one shared": 1, "own and shared": 2}[features]
+    values, shared = values[..., :kept], []
+    if features.endswith("shared"):
+        values, shared = np.concatenate([values, clock], axis=-1), [kept]
     bank = WindowBank(values[:70], 3, lengths=[30, 40], fraction=0.7 if seed % 3 == 0 else None)
+    assert bank.layout.shared_features == shared
     validation = np.stack([values[j : j + 3] for j in range(70, 80)])
     table = QueryTable(bank, validation, neighbour=4, factor=factor, share=share)
     query = values[None, 84:87].copy()
-    query[0, 1, 2] = np.nan
+    query[0, 1, 2, 0] = np.nan
     variables = [0, 2, 3]
     answer = table.nearest(query, variables, k)
-    found, rounds = twin(values[:70], 3, bank.starts.tolist(), query[0], variables, table.ranges, k, factor, share)
+    columns = columns_of(values[:70], query[0], variables, shared, table.ranges)
+    found, rounds = twin(columns, 3, bank.starts.tolist(), k, factor, share)
     assert answer.rounds.tolist() == [rounds]
     assert answer.candidates.tolist() == [len(found)]
     every = bank.distances(query, variables)[0]
@@ -115,9 +145,62 @@ def test_saved_table_answers_the_same(tmp_path):
         table.nearest(bank.windows([9]), [1], 2)
     with pytest.raises(DataError, match="another bank"):
         QueryTable.open(tmp_path / "table", WindowBank(values, 5))
-    (tmp_path / "table" / "orders.npy").write_bytes(b"")
+    next((tmp_path / "table").glob("table-orders-*.npy")).write_bytes(b"")
     with pytest.raises(DataError, match="cut short"):
         QueryTable.open(tmp_path / "table", bank)
+
+
+def test_a_table_of_a_bank_that_changed_since_is_refused(tmp_path):
+    rng = np.random.default_rng(4)
+    values = np.cumsum(rng.normal(size=(200, 3)), axis=0).astype(np.float32)
+    bank = WindowBank(values, 4, starts=[0, 10, 68, 99, 150])
+    QueryTable(bank, bank.windows([0, 1]), neighbour=2).save(tmp_path / "table")
+    changed = values.copy()
+    changed[70, 1] += 1
+    others = [WindowBank(changed, 4, starts=bank.starts), WindowBank(values, 4, starts=[0, 9, 69, 99, 150])]
+    others.append(WindowBank(values, 4, starts=bank.starts, lengths=[120, 80]))
+    for i, other in enumerate(others):
+        other.save(tmp_path / f"{i}")
+        for one in (other, WindowBank.open(tmp_path / f"{i}")):
+            with pytest.raises(DataError, match="another bank"):
+                QueryTable.open(tmp_path / "table", one)
+    bank.save(tmp_path / "bank")
+    for one in (bank, WindowBank.open(tmp_path / "bank"), WindowBank(values.copy(), 4, starts=bank.starts)):
+        assert len(QueryTable.open(tmp_path / "table", one).nearest(bank.windows([3]), [0], 1).rounds) == 1
+
+
+def test_a_set_of_variables_for_each_window():
+    rng = np.random.default_rng(5)
+    values = np.cumsum(rng.normal(size=(200, 4)), axis=0).astype(np.float32)
+    bank = WindowBank(values[:150], 4)
+    windows = np.stack([values[j : j + 4] for j in (150, 160, 170, 180)])
+    table = QueryTable(bank, windows, neighbour=5)
+    sets = np.array([[1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
+    together = table.nearest(windows, sets, 3)
+    for j in range(3):
+        alone = table.nearest(windows[j : j + 1], np.flatnonzero(sets[j]), 3)
+        assert np.array_equal(together.neighbors.index[j], alone.neighbors.index[0])
+        assert np.array_equal(together.neighbors.distance[j], alone.neighbors.distance[0])
+        assert (together.rounds[j], together.candidates[j]) == (alone.rounds[0], alone.candidates[0])
+    assert together.neighbors.index[3].tolist() == [-1] * 3
+    assert together.candidates[3] == 0
+
+
+def test_barred_windows_are_not_found():
+    rng = np.random.default_rng(6)
+    values = np.cumsum(rng.normal(size=(60, 2)), axis=0).astype(np.float32)
+    bank = WindowBank(values, 3)
+    table = QueryTable(bank, bank.windows([4, 30]), neighbour=5)
+    asked = bank.windows([20, 45])
+    everyone = table.nearest(asked, [0, 1], 58, exclude=8, at=[20, 45])
+    exact = bank.nearest(asked, [0, 1], 58, exclude=8, at=[20, 45])
+    assert everyone.candidates.tolist() == [58 - 15] * 2
+    assert np.array_equal(everyone.neighbors.index, exact.index)
+    few = table.nearest(asked, [0, 1], 2, exclude=8, at=[20, 45])
+    assert (few.candidates >= 2).all()
+    assert (np.abs(few.neighbors.index - [[20], [45]]) >= 8).all()
+    with pytest.raises(InputError, match="exclude needs at="):
+        table.nearest(asked, [0, 1], 2, exclude=8)
 
 
 def test_missing_readings_are_not_found_and_constants_do_not_hang():

@@ -30,8 +30,7 @@ class WindowBank(StoredWindows):
     ----------
     values
         [t, n] or [t, n, f], one series, or a list of such arrays for several; windows never cross from one series
-        into the next. NaN marks missing readings. A feature after the first that has the same value for every
-        variable at every step (time of day) is noticed, stored once and compared once.
+        into the next. NaN marks missing readings.
     lookback
         steps in a window
     lengths
@@ -47,6 +46,10 @@ class WindowBank(StoredWindows):
         [t, g], further features, the same for every variable, given once a step
     mask
         [t, n], False where a reading is missing
+    shared_features
+        which features of `values` are the same for every variable, to be stored once and compared once: "auto"
+        takes those after the first that change over time and have one value for all variables at every step (time
+        of day); "none" takes none; or a list of their places in f. A shared feature must be shared in queries too.
     names
         the variables' names, by which they can then be asked for
 
@@ -73,6 +76,7 @@ class WindowBank(StoredWindows):
         seed: int | np.random.Generator = 0,
         shared: ArrayLike | Sequence[ArrayLike] | None = None,
         mask: ArrayLike | Sequence[ArrayLike] | None = None,
+        shared_features: str | Sequence[int] = "auto",
         names: Sequence[str] | None = None,
     ) -> None:
         joined, offsets = join_series(values, lengths)
@@ -87,7 +91,7 @@ class WindowBank(StoredWindows):
         chosen = None if starts is None else check_starts(np.asarray(starts), offsets, int(lookback))
         if fraction is not None:
             chosen = draw_fraction(every if chosen is None else chosen, fraction, seed)
-        rows, layout, holes = as_rows(joined, shared, mask)
+        rows, layout, holes = as_rows(joined, shared, mask, shared_features)
         if names is not None and len(names) != layout.n:
             raise InputError(f"names must have one entry for each of the {layout.n} variables, got {len(names)}")
         self._store(rows, layout, int(lookback), offsets, chosen, holes, names)

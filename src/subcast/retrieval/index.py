@@ -10,6 +10,7 @@ summation as in every other search, so the answer is that of the scan to the bit
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -31,19 +32,47 @@ if TYPE_CHECKING:
 # "auto" uses the index from this many candidates on, and goes on with it while it reads less than this share of them.
 INDEX_FROM = 100_000
 _WORTH_SHARE = 0.6
-_TRIED = 8
+# So many windows of a call are tried; where the index lost, so many calls are scanned until it is tried again.
+_TRIED, _PAUSE = 8, 64
+# Neighbours may lie in a block each: if those blocks alone are this share of the bank, the index is not tried.
+_SHARE_OF_NEIGHBOURS = 0.25
+# Nor is it if fewer than this share of all steps start a candidate: its blocks would be half empty.
+_SIDE_BY_SIDE = 0.5
+
+
+@dataclass
+class Habit:
+    """What "auto" has learnt about one kind of question: the share of the bank read, and the calls scanned since."""
+
+    share: float | None = None
+    scanned: int = 0
+
+    @property
+    def worth_a_trial(self) -> bool:
+        """Whether the next call should use the index: it is new, it paid, or it has not been tried for long."""
+        return self.share is None or self.share < _WORTH_SHARE or self.scanned >= _PAUSE
+
+    def learn(self, share: float) -> None:
+        """Take in the share read by a call: as it is when nothing recent is known, else half and half."""
+        self.share = share if self.share is None or self.scanned else (self.share + share) / 2
+        self.scanned = 0
 
 
 class EnvelopeIndex:
     """The envelopes of some rows of a bank, made row by row as they are asked for.
 
     `envelopes` is [rows, 2, phases, blocks], half the size of the bank; rows never asked for take no memory.
+    `habits` holds what "auto" has learnt for each number of rows, exponent and order of magnitude of k, and
+    `answered` how many of its windows each way has answered. Threads that ask at once may overwrite one another's
+    notes: the answers do not depend on them.
     """
 
     def __init__(self, data: NDArray[np.float32], lookback: int) -> None:
         self.blocks = -(-data.shape[1] // BLOCK)
         reach = self.blocks + lookback // BLOCK + 1
         self.envelopes = np.empty((data.shape[0], 2, PHASES, reach), dtype=np.float32)
+        self.habits: dict[tuple[int, float, int], Habit] = {}
+        self.answered = {"index": 0, "scan": 0}
         self._data = data
         self._made = np.zeros(data.shape[0], dtype=bool)
 
@@ -59,34 +88,53 @@ class EnvelopeIndex:
         return int(self._made.sum()) * self.envelopes[0].nbytes
 
 
-def can_index(bank: WindowBank, queries: Queries) -> bool:
-    """Return whether the index can answer: complete readings in the bank, candidates side by side."""
-    return not bank.sparse and not bank.has_holes(queries.rows)
-
-
 def search_indexed(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None, forced: bool
 ) -> Neighbors:
     """Answer as `search_windows` does, with the index where it can be used and pays (always, if `forced`)."""
-    possible = can_index(bank, queries)
-    if forced and not possible:
+    holes = bank.has_holes(queries.rows)
+    if forced and holes:
         raise InputError(
-            "method='index' needs a bank without missing readings in these variables and without scattered "
-            "candidates: use method='scan' or 'auto'"
+            "method='index' needs a bank without missing readings in these variables: use method='scan' or 'auto'"
         )
-    b = queries.cells.shape[0]
-    if not possible or (not forced and len(bank) < INDEX_FROM) or b == 0:
+    if queries.cells.shape[0] == 0 or not (forced or _may_pay(bank, holes, limits.k)):
         return search_windows(bank, queries, limits, exponent, threads)
-    first = b if forced else min(b, _TRIED)
+    if forced:
+        return _search_blocks(bank, queries, limits, exponent, threads)[0]
+    return _search_as_learnt(bank, queries, limits, exponent, threads)
+
+
+def _may_pay(bank: WindowBank, holes: bool, k: int) -> bool:
+    """Return whether the index is worth a trial, by what is known without one."""
+    side_by_side = len(bank) > _SIDE_BY_SIDE * bank.data.shape[1]
+    return side_by_side and not holes and len(bank) >= INDEX_FROM and k * BLOCK < _SHARE_OF_NEIGHBOURS * len(bank)
+
+
+def _search_as_learnt(
+    bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
+) -> Neighbors:
+    """Go on with what paid for questions of this kind; try the index where that is not known."""
+    index = bank.envelopes(np.zeros(0, dtype=np.int64))
+    habit = index.habits.setdefault((queries.rows.size, float(exponent), limits.k.bit_length()), Habit())
+    b = queries.cells.shape[0]
+    if not habit.worth_a_trial:
+        habit.scanned += 1
+        index.answered["scan"] += b
+        return search_windows(bank, queries, limits, exponent, threads)
+    first = min(b, _TRIED)
     found, read = _search_blocks(bank, _some(queries, 0, first), _some_limits(limits, 0, first), exponent, threads)
+    steps = 1 + (bank.lookback - 1) / BLOCK  # compared for each window read
+    share = float(read.mean()) * steps / len(bank)
+    habit.learn(share)
+    index.answered["index"] += first
     if first == b:
         return found
     rest, rest_limits = _some(queries, first, b), _some_limits(limits, first, b)
-    packed = 1 + (bank.lookback - 1) / BLOCK  # steps compared for each window read
-    if read.mean() * packed < _WORTH_SHARE * len(bank):
-        more, _ = _search_blocks(bank, rest, rest_limits, exponent, threads)
+    if share < _WORTH_SHARE:
+        more = _search_blocks(bank, rest, rest_limits, exponent, threads)[0]
     else:
         more = search_windows(bank, rest, rest_limits, exponent, threads)
+    index.answered["index" if share < _WORTH_SHARE else "scan"] += b - first
     return Neighbors(np.concatenate([found.index, more.index]), np.concatenate([found.distance, more.distance]))
 
 

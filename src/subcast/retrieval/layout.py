@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from subcast.errors import InputError
 from subcast.retrieval.kernel import FULL, GAPS, PACKED
 
-# Starts further apart than this are scanned as separate runs.
-_GAP = 16
+# Starts further apart than this are scanned as separate runs: entering a tile costs about as much as this many steps
+# of it. Where rows are shifted and summed, a run reads lookback - 1 steps beyond its last start anyway, so that there
+# joining runs pays over a wider gap (`join_tiles`).
+_GAP = 64
+# Vector loops take this many floats at a time.
+_VECTOR = 32
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,37 @@ def draw_fraction(starts: NDArray[np.int64], fraction: float, seed: int | np.ran
 def tiles_of(starts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Cut the candidates' starts into tiles [tiles, 4]: first start, end of starts, kind, first candidate.
 
-    >>> tiles_of(np.array([0, 1, 2, 3, 50, 52]), 3).tolist()
-    [[0, 3, 0, 0], [3, 4, 0, 3], [50, 53, 1, 4]]
+    >>> tiles_of(np.array([0, 1, 2, 3, 80, 82]), 3).tolist()
+    [[0, 3, 0, 0], [3, 4, 0, 3], [80, 83, 1, 4]]
     """
     breaks = np.flatnonzero(np.diff(starts) > _GAP)
     first = starts[np.concatenate([[0], breaks + 1])]
     end = starts[np.concatenate([breaks, [starts.size - 1]])] + 1
+    return _cut_runs(first, end, starts, size)
+
+
+def join_tiles(tiles: NDArray[np.int64], starts: NDArray[np.int64], size: int, lookback: int) -> NDArray[np.int64]:
+    """Join tiles that are less than two windows apart, as many short series are, into tiles of at most `size` starts.
+
+    >>> starts = np.array([0, 1, 100, 101, 200, 201])
+    >>> tiles_of(starts, 300).tolist()
+    [[0, 2, 0, 0], [100, 102, 0, 2], [200, 202, 0, 4]]
+    >>> join_tiles(tiles_of(starts, 300), starts, 300, 99).tolist()
+    [[0, 202, 1, 0]]
+    """
+    apart = tiles[1:, 0] - tiles[:-1, 1] + 1  # the difference of the two starts
+    if not np.any((apart > 1) & (apart <= 2 * lookback)):
+        return tiles
+    breaks = np.flatnonzero(apart > max(_GAP, 2 * lookback))
+    first = tiles[np.concatenate([[0], breaks + 1]), 0]
+    end = tiles[np.concatenate([breaks, [tiles.shape[0] - 1]]), 1]
+    return _cut_runs(first, end, starts, size)
+
+
+def _cut_runs(
+    first: NDArray[np.int64], end: NDArray[np.int64], starts: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """Cut runs of starts, from `first` to before `end`, into tiles of at most `size`."""
     pieces = -(-(end - first) // size)
     run = np.repeat(np.arange(first.size), pieces)
     place = np.arange(run.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -119,6 +148,16 @@ def tiles_of(starts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     kind = np.where(held == high - low, FULL, GAPS)
     tiles = np.stack([low, high, kind, candidate], axis=1)[held > 0]
     return np.ascontiguousarray(tiles, dtype=np.int64)
+
+
+def steps_read(tiles: NDArray[np.int64], beyond: int = 0) -> int:
+    """Return what a pass over the tiles costs, in steps of whole vectors, `beyond` more at the end of each tile.
+
+    >>> steps_read(tiles_of(np.array([0, 1, 100]), 64)), steps_read(tiles_of(np.array([0, 1, 100]), 64), 40)
+    (192, 256)
+    """
+    widths = tiles[:, 1] - tiles[:, 0] + beyond
+    return int((-(-widths // _VECTOR) * _VECTOR + _GAP).sum())
 
 
 def packed_tiles(candidates: int, size: int) -> NDArray[np.int64]:

@@ -79,29 +79,36 @@ def cells_of(
     mask: ArrayLike | None,
 ) -> NDArray[np.float32]:
     """Return the cells [*axes, s, f] of `variables`, in the order named, NaN where the mask says missing."""
-    cells = _with_features(argument, _as_float(argument, values), axes, layout, shared)
-    cells = _choose(argument, cells, axes, variables, layout)  # [..., s, f]
-    if mask is None:
-        return cells
-    present = _choose("mask", _as_mask(mask, argument)[..., None], axes, variables, layout)
-    if present.shape[:-1] != cells.shape[:-1]:
-        raise InputError(
-            f"mask must have one entry for each reading of {argument} {cells.shape[:-1]}, got {present.shape[:-1]}"
-        )
-    return np.where(present, cells, np.float32(np.nan))
+    # what is not asked about is neither copied nor judged: it may be a dead sensor's garbage
+    cells = _split_features(argument, _as_numbers(argument, values), axes, layout, shared is not None)
+    cells = _as_float(_choose(argument, cells, axes, variables, layout))  # [..., s, f]
+    if shared is not None:
+        cells = _with_shared(cells, layout, shared)
+    if mask is not None:
+        present = _choose("mask", _as_mask(mask, argument)[..., None], axes, variables, layout)
+        if present.shape[:-1] != cells.shape[:-1]:
+            raise InputError(
+                f"mask must have one entry for each reading of {argument} {cells.shape[:-1]}, got {present.shape[:-1]}"
+            )
+        cells = np.where(present, cells, np.float32(np.nan))
+    if np.any(np.isinf(cells), where=~np.isnan(cells[..., :1])):
+        raise InputError(f"{argument} holds infinite values: mark missing readings with NaN")
+    return cells
 
 
-def _as_float(argument: str, values: ArrayLike) -> NDArray[np.float32]:
+def _as_numbers(argument: str, values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             raise ValueError
-        array = array.astype(np.float32, copy=False)
     except (TypeError, ValueError):
         raise InputError(f"{argument} must be an array of numbers, got {type(values).__name__}") from None
-    if np.isinf(array).any():
-        raise InputError(f"{argument} holds infinite values: mark missing readings with NaN")
     return array
+
+
+def _as_float(array: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what overflows is refused as infinite
+        return array.astype(np.float32, copy=False)
 
 
 def _as_mask(mask: ArrayLike, argument: str) -> NDArray[np.bool_]:
@@ -111,27 +118,30 @@ def _as_mask(mask: ArrayLike, argument: str) -> NDArray[np.bool_]:
     return array
 
 
-def _with_features(
-    argument: str, values: NDArray[np.float32], axes: str, layout: Layout, shared: ArrayLike | None
-) -> NDArray[np.float32]:
-    """Give `values` all features [*axes, n or s, f], the shared ones put in from `shared` if given apart."""
+def _split_features(argument: str, values: NDArray[Any], axes: str, layout: Layout, shared_apart: bool) -> NDArray[Any]:
+    """Return `values` as [*axes, n or s, f], without the shared features if they are given apart."""
     lead = len(axes)
-    wanted = len(layout.own_features) if shared is not None else layout.f
+    wanted = len(layout.own_features) if shared_apart else layout.f
     if values.ndim == lead + 1 and wanted == 1:
         values = values[..., None]
     if values.ndim != lead + 2 or values.shape[-1] != wanted:
         expected = describe_axes(axes + "n") if wanted == 1 else describe_axes(axes + "nf")
         apart = ""
-        if shared is None and layout.shared_features:
+        if not shared_apart and layout.shared_features:
             apart = f"; or leave out the {len(layout.shared_features)} shared and pass them as shared="
         raise InputError(
             f"{argument} must be {expected} with {wanted} feature{'s' if wanted > 1 else ''}, "
             f"got shape {values.shape}{apart}"
         )
-    if shared is None:
-        return values
-    common = _as_float("shared", shared)
-    expected_shape = (*values.shape[:lead], len(layout.shared_features))
+    return values
+
+
+def _with_shared(values: NDArray[np.float32], layout: Layout, shared: ArrayLike) -> NDArray[np.float32]:
+    """Give cells [..., s, own features] the shared features [..., g], to make [..., s, f]."""
+    common = _as_float(_as_numbers("shared", shared))
+    if np.isinf(common).any():
+        raise InputError("shared holds infinite values: mark missing ones with NaN")
+    expected_shape = (*values.shape[:-2], len(layout.shared_features))
     if common.shape != expected_shape:
         raise InputError(
             f"shared must hold one value for each step and shared feature, shape {expected_shape}, got {common.shape}"

@@ -50,7 +50,7 @@ def _joined(argument: str, values: Any) -> tuple[NDArray[np.float32], list[int]]
 
 
 def as_rows(
-    values: NDArray[np.float32], shared: Any, mask: Any
+    values: NDArray[np.float32], shared: Any, mask: Any, shared_features: str | Sequence[int] = "auto"
 ) -> tuple[NDArray[np.float32], Layout, NDArray[np.bool_]]:
     """Return the rows [rows, t] of a bank, what each holds, and which have missing readings.
 
@@ -58,8 +58,8 @@ def as_rows(
     """
     cells = values if values.ndim == 3 else values[..., None]  # [t, n, f]
     t, n, f = cells.shape
-    same = [j > 0 and n > 1 and _same_for_all(cells[..., j]) for j in range(f)]
-    common = [cells[:, 0, j] for j in range(f) if same[j]]
+    same = _which_are_shared(cells, shared_features)
+    common = [_the_one_value(cells[..., j], j) for j in range(f) if same[j]]
     if shared is not None:
         given, _ = _joined("shared", shared)
         given = given[:, None] if given.ndim == 1 else given
@@ -80,8 +80,40 @@ def as_rows(
     return rows, layout, holes
 
 
-def _same_for_all(feature: NDArray[np.float32]) -> bool:
-    return bool(np.array_equal(feature, np.broadcast_to(feature[:, :1], feature.shape)))
+def _which_are_shared(cells: NDArray[np.float32], wanted: str | Sequence[int]) -> list[bool]:
+    """Return for each feature of [t, n, f] whether it is kept once for all variables."""
+    n, f = cells.shape[1:]
+    if isinstance(wanted, str):
+        if wanted not in {"auto", "none"}:
+            raise InputError(f'shared_features must be "auto", "none" or a list of features, got {wanted!r}')
+        return [wanted == "auto" and j > 0 and n > 1 and _moves_as_one(cells[..., j]) for j in range(f)]
+    named = np.asarray(wanted)
+    if named.size and (named.ndim != 1 or named.dtype.kind not in "iu" or named.min() < 1 or named.max() >= f):
+        raise InputError(
+            f"shared_features must name features after the reading, from 1 to {f - 1}, got {wanted}"
+            if f > 1
+            else f"shared_features names {wanted}, but values has no feature beside the reading"
+        )
+    return [j in named for j in range(f)]
+
+
+def _moves_as_one(feature: NDArray[np.float32]) -> bool:
+    """Whether a feature [t, n] changes over time and is the same for all variables.
+
+    One that never changes, such as a fault flag that was never raised, may well differ between variables one day.
+    """
+    one = feature[:, :1]
+    return bool(one.min() < one.max() and np.array_equal(feature, np.broadcast_to(one, feature.shape)))
+
+
+def _the_one_value(values: NDArray[np.float32], feature: int) -> NDArray[np.float32]:
+    """Return the value at each step of a shared feature [t, n], whichever variables have it."""
+    low: NDArray[np.float32] = np.fmin.reduce(values, axis=1)  # [t]
+    if np.any(low < np.fmax.reduce(values, axis=1)):
+        raise InputError(
+            f"shared_features names feature {feature}, but values has different values of it for different variables"
+        )
+    return low
 
 
 def _mark_missing(rows: NDArray[np.float32], n: int, own: int, mask: Any) -> None:

@@ -120,7 +120,7 @@ def scan_windows(
 
 
 @compiled
-def _pack(buffer: Any, data: Any, rows: Any, starts: Any, steps: int) -> None:
+def pack(buffer: Any, data: Any, rows: Any, starts: Any, steps: int) -> None:
     """Copy the candidates that start at `starts`, one below the other: buffer[p * rows + r, candidate]."""
     for p in range(steps):
         for r in range(rows.shape[0]):
@@ -161,7 +161,7 @@ def scan_packed(
     for tile in range(tiles.shape[0] - 1, -1, -1):
         start, width = tiles[tile, 0], tiles[tile, 1] - tiles[tile, 0]
         total, count = sums[:width], cells[:width]
-        _pack(buffer, data, rows, starts[start : start + width], q.shape[1])
+        pack(buffer, data, rows, starts[start : start + width], q.shape[1])
         for j in range(q.shape[0]):
             if counts[j] == _ZERO:
                 continue
@@ -180,6 +180,7 @@ def scan_packed(
 def measure_windows(
     data: Any,
     rows: Any,
+    advance: int,
     q: Any,
     first: int,
     own: int,
@@ -193,7 +194,10 @@ def measure_windows(
     starts: Any,
     distances: Any,
 ) -> None:
-    """Write the distance of every candidate of `tiles` from every window of `q` [b, t, rows]."""
+    """Write the distance of every candidate of `tiles` from every window of `q` [b, t, rows].
+
+    `rows` and `advance` are those of `window_sums`.
+    """
     scratch = np.empty((5, widest), np.float32)
     sums, cells = np.empty(widest, np.float32), np.empty(widest, np.float32)
     for tile in range(tiles.shape[0] - 1, -1, -1):
@@ -203,7 +207,9 @@ def measure_windows(
         for j in range(q.shape[0]):
             if counts[j] == _ZERO:
                 continue
-            window_sums(total, count, scratch, data, rows, start, 1, q[j], first, own, holes, mode, power, _LARGEST)
+            window_sums(
+                total, count, scratch, data, rows, start, advance, q[j], first, own, holes, mode, power, _LARGEST
+            )
             if holes:
                 divide_by_counts(total, count, needed[j])
             for c in range(c0, c1):
@@ -322,6 +328,8 @@ def scan_pushed(
     q: Any,
     rings: Any,
     ring_counts: Any,
+    places: Any,
+    steps: int,
     pushed: int,
     first: int,
     own: int,
@@ -337,14 +345,20 @@ def scan_pushed(
     heap_d: Any,
     heap_i: Any,
 ) -> None:
-    """Take in one more query step `q` [rows] of a stream; `rings` [tiles, t, width] holds the last steps' rows."""
-    steps, room = rings.shape[1], rings.shape[2]
+    """Take in one more query step `q` [rows] of a stream.
+
+    `rings` holds the last steps' rows, a ring [t, width] for each tile, one after the other from `places[tile]` on.
+    """
+    room = rounded_up(widest) + steps - 1
     scratch = np.empty((3, room), np.float32)
     sums, compared, penalty = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.float32)
     for tile in range(tiles.shape[0] - 1, -1, -1):
         start, width = tiles[tile, 0], tiles[tile, 1] - tiles[tile, 0]
         full = tiles[tile, 2] != GAPS
-        ring, ring_count = rings[tile], ring_counts[tile if holes else 0]
+        ring_width = rounded_up(width) + steps - 1
+        a, z = places[tile], places[tile] + steps * ring_width
+        ring = rings[a:z].reshape(steps, ring_width)
+        ring_count = ring_counts[a:z].reshape(steps, ring_width) if holes else ring
         advance_tile(
             ring, ring_count, pushed % steps, scratch, data, rows, start, width + steps - 1,
             q, first, own, holes, mode, power,

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import describe_axes, variable_indices
 from subcast.errors import InputError
-from subcast.retrieval.kernel import sort_heaps
-from subcast.retrieval.layout import widest
+from subcast.retrieval.kernel import FULL, sort_heaps
+from subcast.retrieval.layout import steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps, merge_heaps
 from subcast.retrieval.powers import power_of
 from subcast.retrieval.queries import Queries, as_queries, cells_of
-from subcast.retrieval.scan import measure_windows, scan_packed, scan_windows
+from subcast.retrieval.scan import measure_windows, pack, scan_packed, scan_windows
 from subcast.retrieval.threads import cuts, run_all, thread_count
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ Distance = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 # Tiles of independent windows are short, so that a whole tile can be abandoned early; but with few rows to compare
 # the cost of entering a tile would show.
 TILE, _LONG_TILE, _FEW_ROWS = 256, 1024, 12
+# One of so many tiles is scanned before the others are shared among threads.
+_FIRST_TILES = 16
 _MATRIX_CELLS = 16_000_000
 
 
@@ -95,11 +97,21 @@ def groups_of(bank: WindowBank, variables: ArrayLike, b: int) -> list[tuple[NDAr
     ]
 
 
+def gathers(bank: WindowBank, b: int) -> bool:
+    """Return whether for b windows it is cheaper to copy the candidates together than to scan all between them."""
+    return bank.sparse and gathering(bank, b) < 0.6 * steps_read(bank.tiles(TILE))
+
+
+def gathering(bank: WindowBank, b: int) -> float:
+    """Return what a pass over gathered candidates costs each of b windows, in steps: one is copied for two."""
+    return len(bank) * (1 + 2 / max(b, 1))
+
+
 def search_windows(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
     """Scan the whole bank for each window of `queries` (cells [b, t, r])."""
-    packed = bank.sparse
+    packed = gathers(bank, queries.cells.shape[0])
     size = _LONG_TILE if queries.rows.size <= _FEW_ROWS else TILE
     tiles = bank.candidate_tiles(size) if packed else bank.tiles(size)
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
@@ -142,8 +154,15 @@ def split_search(
     by_windows = b >= (4 + 8 * overlap) * threads
     pieces = threads if by_windows else min(threads, tiles.shape[0])
     window_cuts = cuts(b, pieces) if by_windows else np.zeros(pieces + 1, dtype=np.int64)
+    work: list[Piece] = []
+    if not by_windows and overlap == 0 and tiles.shape[0] >= _FIRST_TILES * pieces > _FIRST_TILES:
+        # The newest tiles first, so that every thread has a limit by which to abandon its own.
+        newest = tiles.shape[0] // _FIRST_TILES
+        work.append(Piece(cells, counts, limits.needed, limits.barred, tiles[-newest:], *empty_heaps(b, k)))
+        scan(work[0])
+        tiles = tiles[:-newest]
+    done = len(work)
     tile_cuts = np.zeros(pieces + 1, dtype=np.int64) if by_windows else cuts(tiles.shape[0], pieces)
-    work = []
     for i in range(pieces):
         a, z = (window_cuts[i], window_cuts[i + 1]) if by_windows else (0, b)
         part = tiles if by_windows else tiles[tile_cuts[i] : tile_cuts[i + 1]]
@@ -157,7 +176,10 @@ def split_search(
                 *empty_heaps(z - a, k),
             )
         )
-    run_all([partial(scan, piece) for piece in work])
+        if done:
+            # Places taken by no candidate at the k-th distance so far: k real ones are at least as near.
+            work[-1].distance[:] = work[0].distance[:, :1]
+    run_all([partial(scan, piece) for piece in work[done:]])
     if by_windows or pieces == 1:
         distance = np.concatenate([piece.distance for piece in work])
         index = np.concatenate([piece.index for piece in work])
@@ -223,18 +245,29 @@ def measure(
     """Return the distance of every candidate from every window, [b, len(bank)]; infinite where none."""
     mode, power = power_of(exponent)
     distances = np.full((queries.cells.shape[0], len(bank)), np.inf, dtype=np.float32)
-    tiles = bank.tiles(TILE)
+    packed = gathers(bank, queries.cells.shape[0])
+    tiles = bank.candidate_tiles(TILE) if packed else bank.tiles(TILE)
     workers = min(thread_count(threads, queries.cells.size * float(len(bank))), tiles.shape[0])
-    at = cuts(tiles.shape[0], workers)
-    counts = queries.counts.sum(axis=-1)
+    task: tuple[Any, ...] = (
+        queries.cells, queries.first, queries.own, bank.has_holes(queries.rows), mode, power,
+        queries.counts.sum(axis=-1), needed,
+    )  # fmt: skip
 
     def part(a: int, z: int) -> None:
-        measure_windows(
-            bank.data, queries.rows[None], queries.cells, queries.first, queries.own, bank.has_holes(queries.rows),
-            mode, power, counts, needed, tiles[a:z], widest(tiles), bank.starts, distances,
-        )  # fmt: skip
+        if not packed:
+            measure_windows(bank.data, queries.rows[None], 1, *task, tiles[a:z], widest(tiles), bank.starts, distances)
+            return
+        for low, high, *_ in tiles[a:z]:
+            rows, buffer, view = _packing(bank.lookback, queries.rows.size, high - low)
+            pack(buffer, bank.data, queries.rows, bank.starts[low:high], bank.lookback)
+            places = np.arange(high - low)
+            places.flags.writeable = False
+            whole = np.array([[0, high - low, FULL, 0]], dtype=np.int64)
+            measured = np.full((distances.shape[0], high - low), np.inf, dtype=np.float32)
+            measure_windows(view, rows, 0, *task, whole, int(high - low), places, measured)
+            distances[:, low:high] = measured
 
-    run_all([partial(part, a, z) for a, z in pairwise(at)])
+    run_all([partial(part, a, z) for a, z in pairwise(cuts(tiles.shape[0], workers))])
     return distances
 
 
@@ -293,15 +326,17 @@ def as_windows(windows: ArrayLike) -> NDArray[np.float32]:
 
 
 def part_of(
-    members: NDArray[np.int64], windows: NDArray[np.float32], *more: ArrayLike | None
+    members: NDArray[np.int64], windows: NDArray[np.float32], shared: ArrayLike | None, mask: ArrayLike | None
 ) -> tuple[NDArray[np.float32], NDArray[Any] | None, NDArray[Any] | None]:
     """Take some windows, and what goes with each window, out of a batch."""
-    every = members.size == windows.shape[0]
-    first, second = (
-        None if one is None else np.asarray(one) if every or np.ndim(one) == 0 else np.asarray(one)[members]
-        for one in more
-    )
-    return windows if every else windows[members], first, second
+    b = windows.shape[0]
+    first, second = (None if one is None else np.asarray(one) for one in (shared, mask))
+    for argument, given in (("shared", first), ("mask", second)):
+        if given is not None and (given.ndim == 0 or given.shape[0] != b):
+            raise InputError(f"{argument} must have one entry for each of the {b} windows, got shape {given.shape}")
+    if members.size == b:
+        return windows, first, second
+    return windows[members], None if first is None else first[members], None if second is None else second[members]
 
 
 def plain_windows(

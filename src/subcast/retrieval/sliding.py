@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
 from subcast.retrieval.kernel import pour, sort_heaps
-from subcast.retrieval.layout import widest
+from subcast.retrieval.layout import join_tiles, steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps
 from subcast.retrieval.powers import power_of
 from subcast.retrieval.queries import Queries, as_queries
 from subcast.retrieval.scan import rounded_up, scan_pushed, scan_sliding
-from subcast.retrieval.search import Limits, Piece, barred_starts, needed_cells, split_search
+from subcast.retrieval.search import Limits, Piece, barred_starts, gathering, needed_cells, search_windows, split_search
 from subcast.retrieval.threads import cuts, run_all, thread_count
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Steps compared in one tile of a sliding search: the rows compared and the ring of step distances should stay in the
 # second-level cache, and a multiple of 32 leaves no scalar rest in the loop that takes the roots.
 _MOST_STEPS, _LEAST_STEPS, _ROW_CELLS = 2048, 512, 1 << 16
+# Cells of the windows copied out of a run of steps at a time.
+_APART_CELLS = 1 << 22
 
 
 def tile_size(lookback: int, rows: int) -> int:
@@ -42,6 +44,10 @@ def search_sliding(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
     """Scan the bank for each window of `lookback` consecutive steps of `queries` (cells [u, r])."""
+    tiles = shifted_tiles(bank, queries.rows.size)
+    apart = gathering(bank, limits.needed.size) * bank.lookback
+    if bank.sparse and apart < steps_read(tiles, bank.lookback - 1):
+        return _search_apart(bank, queries, limits, exponent, threads)
     mode, power = power_of(exponent)
     rows, holes = queries.rows, bank.has_holes(queries.rows)
 
@@ -53,9 +59,30 @@ def search_sliding(
         )  # fmt: skip
 
     counts = window_counts(queries.counts, bank.lookback)
-    tiles = bank.tiles(tile_size(bank.lookback, rows.size))
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
     return split_search(scan, queries.cells, counts, limits, tiles, workers, overlap=bank.lookback - 1)
+
+
+def shifted_tiles(bank: WindowBank, rows: int) -> NDArray[np.int64]:
+    """Return the tiles [tiles, 4] for searches that shift and add rows of step distances."""
+    size = tile_size(bank.lookback, rows)
+    return join_tiles(bank.tiles(size), bank.starts, size, bank.lookback)
+
+
+def _search_apart(
+    bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
+) -> Neighbors:
+    """Search for each window by itself: with candidates far apart there is little to share between windows."""
+    steps, b = bank.lookback, limits.needed.size
+    chunk = max(1, _APART_CELLS // (steps * queries.rows.size))
+    found = []
+    for a in range(0, b, chunk):
+        z = min(a + chunk, b)
+        each = np.arange(a, z)[:, None] + np.arange(steps)  # [windows, t]
+        windows = Queries(queries.cells[each], queries.rows, queries.first, queries.own, queries.counts[each])
+        part = Limits(limits.k, limits.needed[a:z], limits.barred[a:z])
+        found.append(search_windows(bank, windows, part, exponent, threads))
+    return Neighbors(np.concatenate([part.index for part in found]), np.concatenate([part.distance for part in found]))
 
 
 def window_counts(counts: NDArray[np.float32], lookback: int) -> NDArray[np.float32]:
@@ -103,11 +130,13 @@ class Stream:
         self._holes = bank.has_holes(rows)
         self._barred = barred_starts(at, exclude, 1, bank.offsets)[0]
         needed_cells(np.zeros(1, dtype=np.float32), min_overlap)
-        self._tiles = bank.tiles(tile_size(steps, rows.size))
+        self._tiles = shifted_tiles(bank, rows.size)
         n_tiles = self._tiles.shape[0]
-        width = rounded_up(widest(self._tiles)) + steps - 1
-        self._rings = np.zeros((n_tiles, steps, width), dtype=np.float32)
-        self._ring_counts = np.zeros((n_tiles, steps, width) if self._holes else (1, 1, 1), dtype=np.float32)
+        widths = np.array([rounded_up(width) for width in self._tiles[:, 1] - self._tiles[:, 0]], dtype=np.int64)
+        sizes = steps * (widths + steps - 1)
+        self._places = np.concatenate([[0], np.cumsum(sizes)])
+        self._rings = np.zeros(self._places[-1], dtype=np.float32)
+        self._ring_counts = np.zeros(self._places[-1] if self._holes else 0, dtype=np.float32)
         self._step_counts = np.zeros(steps, dtype=np.float32)
         workers = min(thread_count(threads, rows.size * float(len(bank))), n_tiles)
         at_tile = cuts(n_tiles, workers)
@@ -185,12 +214,10 @@ class Stream:
         distance: NDArray[np.float32],
         index: NDArray[np.int64],
     ) -> None:
-        width = self._rings.shape[2]
-        counts = self._ring_counts[share] if self._holes else self._ring_counts
         scan_pushed(
-            self.bank.data, self._rows, q, self._rings[share], counts, self.pushed, self.variables.size, self._own,
-            self._holes, *self._power, cells, needed, barred, self._tiles[share], width, self.bank.starts,
-            distance, index,
+            self.bank.data, self._rows, q, self._rings, self._ring_counts, self._places[share], self.bank.lookback,
+            self.pushed, self.variables.size, self._own, self._holes, *self._power, cells, needed, barred,
+            self._tiles[share], widest(self._tiles[share]), self.bank.starts, distance, index,
         )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subcast.axes import variable_indices
 from subcast.errors import InputError
 from subcast.retrieval import search, store
 from subcast.retrieval.index import EnvelopeIndex
-from subcast.retrieval.layout import Layout, all_starts, packed_tiles, tiles_of
+from subcast.retrieval.layout import Layout, all_starts, packed_tiles, steps_read, tiles_of
 
 
 class StoredWindows:
@@ -44,6 +46,7 @@ class StoredWindows:
         starts: NDArray[np.int64] | None,
         holes: NDArray[np.bool_],
         names: Sequence[str] | None,
+        checksum: int | None = None,
     ) -> None:
         data = np.asarray(data)
         data.flags.writeable = False
@@ -54,9 +57,24 @@ class StoredWindows:
         self.names = None if names is None else list(names)
         self._chosen = starts
         self._holes = holes
+        self._checksum = checksum
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin without anything that is made when first needed."""
         self._tiles: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._index: EnvelopeIndex | None = None
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle takes along: not the lock, nor what is made again when needed."""
+        lazy = {"_lock", "_tiles", "_index", "starts", "sparse"}
+        return {name: value for name, value in self.__dict__.items() if name not in lazy}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.data.flags.writeable = False
+        self._forget()
 
     def __len__(self) -> int:
         """Return the number of candidates."""
@@ -99,29 +117,46 @@ class StoredWindows:
         series = np.searchsorted(self.offsets, starts, side="right") - 1
         return series, starts - self.offsets[series]
 
-    def window(self, index: int) -> NDArray[np.float32]:
-        """Return one candidate, [t, n], or [t, n, f] when there are several features."""
-        return self.windows(np.asarray(index))
+    def window(self, index: int, variables: ArrayLike | Sequence[str] | None = None) -> NDArray[np.float32]:
+        """Return one candidate, [t, n], or [t, n, f] when there are several features; s of `variables` for n."""
+        return self.windows(self._check_index(index), variables)
 
-    def windows(self, index: ArrayLike) -> NDArray[np.float32]:
+    def windows(self, index: ArrayLike, variables: ArrayLike | Sequence[str] | None = None) -> NDArray[np.float32]:
         """Return candidates, [..., t, n] or [..., t, n, f] for an `index` of any shape [...].
 
+        Parameters
+        ----------
+        index
+            the candidates' places in the bank; -1, which a search gives where it found too few, is a window of NaN
+        variables
+            only these, in the order named, [..., t, s] or [..., t, s, f]; all by default
+
+        Examples
+        --------
         >>> from subcast.retrieval import WindowBank
         >>> bank = WindowBank(np.arange(10.0).reshape(5, 2), lookback=2)
         >>> bank.windows([0, 3]).shape, bank.window(3).tolist()
         ((2, 2, 2), [[6.0, 7.0], [8.0, 9.0]])
+        >>> bank.windows([3, -1], variables=[1]).tolist()
+        [[[7.0], [9.0]], [[nan], [nan]]]
         """
-        time = self.starts[self._check_index(index)][..., None] + np.arange(self.lookback)  # [..., t]
-        n, own = self.n, self.layout.own_features
-        cells = np.empty((*time.shape, n, self.f), dtype=np.float32)
-        for place, feature in enumerate(own):
-            cells[..., feature] = np.moveaxis(self.data[place * n : (place + 1) * n][:, time], 0, -1)
+        places = self._check_index(index, least=-1)
+        wanted = np.arange(self.n) if variables is None else variable_indices(variables, self.n, self.names)
+        time = self.starts[np.maximum(places, 0)][..., None] + np.arange(self.lookback)  # [..., t]
+        rows = wanted.reshape(-1, *[1] * time.ndim)  # [s, ..., t]
+        cells = np.empty((*time.shape, wanted.size, self.f), dtype=np.float32)
+        for place, feature in enumerate(self.layout.own_features):
+            cells[..., feature] = np.moveaxis(self.data[place * self.n + rows, time], 0, -1)
         for row, feature in zip(self.layout.shared_rows, self.layout.shared_features, strict=True):
             cells[..., feature] = self.data[row][time][..., None]
+        cells[places < 0] = np.nan
         return cells if self.f > 1 else cells[..., 0]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the bank to a folder, all of it or nothing; a bank already there is replaced.
+        """Write the bank to a folder, all of it or nothing; a bank already there is replaced in one step.
+
+        Other files in the folder stay as they are; a folder that holds other files and no bank is refused. Who has
+        the old bank open keeps it.
 
         >>> import tempfile
         >>> from subcast.retrieval import WindowBank
@@ -137,6 +172,7 @@ class StoredWindows:
             "offsets": self.offsets.tolist(),
             "holes": np.flatnonzero(self._holes).tolist(),
             "names": self.names,
+            "checksum": self.checksum(),
         }
         arrays: dict[str, NDArray[Any]] = {"rows": self.data}
         if self._chosen is not None:
@@ -167,14 +203,23 @@ class StoredWindows:
             arrays.get("starts"),
             holes,
             facts["names"],
+            facts["checksum"],
         )
         return bank
 
-    def likeness(self) -> list[float]:
-        """Return a few facts by which what was made of this bank knows it again, without reading all of it."""
-        some = self.data[:, [0, self.data.shape[1] // 2, -1]].astype(np.float64)
-        chosen = 0 if self._chosen is None else int(self._chosen.sum())
-        return [len(self), self.lookback, *self.data.shape, int(self.offsets.sum()), chosen, float(np.nansum(some))]
+    def checksum(self) -> int:
+        """Return a checksum of the readings and the candidates; reads all of a bank once, unless it was opened."""
+        if self._checksum is None:
+            value = zlib.crc32(self.offsets.tobytes())
+            value = value if self._chosen is None else zlib.crc32(self._chosen.tobytes(), value)
+            for row in self.data:
+                value = zlib.crc32(row.tobytes(), value)
+            self._checksum = value
+        return self._checksum
+
+    def likeness(self) -> list[int]:
+        """Return the facts by which what was made of this bank knows it again."""
+        return [len(self), self.lookback, self.n, self.f, *self.data.shape, self.checksum()]
 
     def has_holes(self, rows: NDArray[np.int64]) -> bool:
         """Return whether any of the stored rows has a missing reading."""
@@ -182,9 +227,10 @@ class StoredWindows:
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether candidates are so scattered that gathering them beats scanning all between."""
+        """Whether candidates are so scattered that for many windows gathering them beats scanning all between."""
         tiles = self.tiles(search.TILE)
-        return len(self) < 0.4 * float((tiles[:, 1] - tiles[:, 0]).sum())
+        side_by_side = len(tiles) == 1 and tiles[0, 1] - tiles[0, 0] == len(self)
+        return not side_by_side and len(self) < 0.6 * steps_read(tiles)
 
     def tiles(self, size: int) -> NDArray[np.int64]:
         """Return runs of at most `size` window starts, [tiles, 4] (see `scan`)."""
@@ -208,11 +254,11 @@ class StoredWindows:
             self._index.prepare(rows)
             return self._index
 
-    def _check_index(self, index: ArrayLike) -> NDArray[np.int64]:
+    def _check_index(self, index: ArrayLike, least: int = 0) -> NDArray[np.int64]:
         array = np.asarray(index)
         if array.dtype.kind not in "iu":
             raise InputError(f"index must hold whole numbers, got {array.dtype}")
-        if array.size and (array.min() < 0 or array.max() >= len(self)):
-            wrong = array[(array < 0) | (array >= len(self))].flat[0]
+        if array.size and (array.min() < least or array.max() >= len(self)):
+            wrong = array[(array < least) | (array >= len(self))].flat[0]
             raise InputError(f"index holds {wrong}, but the candidates are numbered 0 to {len(self) - 1}")
         return array.astype(np.int64)

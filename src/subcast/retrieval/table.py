@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -134,6 +134,10 @@ class QueryTable:
         self._column[rows] = np.arange(rows.size)
         self._sizes = sizes
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._orders.flags.writeable = False
+
     @property
     def nbytes(self) -> int:
         """The memory of the sorted columns, beside the bank's own."""
@@ -142,12 +146,14 @@ class QueryTable:
     def nearest(
         self,
         windows: ArrayLike,
-        variables: ArrayLike,
+        variables: ArrayLike | Sequence[str],
         k: int,
         exponent: float = 0.5,
         *,
         shared: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        exclude: int = 0,
+        at: ArrayLike | None = None,
         max_rounds: int = 100,
         threads: int | None = None,
     ) -> TableAnswer:
@@ -155,7 +161,7 @@ class QueryTable:
 
         Parameters
         ----------
-        windows, variables, k, exponent, shared, mask, threads
+        windows, variables, k, exponent, shared, mask, exclude, at, threads
             as in `WindowBank.nearest`; a reading missing from a window asks nothing, and a candidate with a
             missing reading where the window has one is not found
         max_rounds
@@ -169,31 +175,50 @@ class QueryTable:
         k = search.check_k(k)
         if max_rounds < 1:
             raise InputError(f"max_rounds must be at least 1, got {max_rounds}")
-        chosen = variable_indices(variables, self.bank.n, self.bank.names)
-        queries = search.queries_of(self.bank, given, chosen, shared, mask)
-        if (self._column[queries.rows] < 0).any():
-            raise InputError("variables asks for some that this table keeps no column for: build it with them")
         b = given.shape[0]
+        barred = search.barred_starts(at, exclude, b, self.bank.offsets)
         answer = TableAnswer(
             Neighbors(np.full((b, k), -1, dtype=np.int64), np.full((b, k), np.inf, dtype=np.float32)),
             np.zeros(b, dtype=np.int64),
             np.zeros(b, dtype=np.int64),
         )
-
-        def answer_one(j: int) -> None:
-            found, answer.rounds[j] = self._widen(queries, j, min(k, len(self.bank)), max_rounds)
-            answer.candidates[j] = found.size
-            if found.size:
-                best = self._compare(queries, j, np.sort(found), k, exponent)
-                answer.neighbors.index[j], answer.neighbors.distance[j] = best.index[0], best.distance[0]
-
-        workers = max(1, min(thread_count(threads, queries.cells.size * 1e4), b))
-        parts = cuts(b, workers).tolist()
-        run_all([partial(_each, answer_one, range(a, z)) for a, z in pairwise(parts)])
+        for members, chosen in search.groups_of(self.bank, variables, b):
+            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
+            queries = search.queries_of(self.bank, part, chosen, part_shared, part_mask)
+            if (self._column[queries.rows] < 0).any():
+                raise InputError("variables asks for some that this table keeps no column for: build it with them")
+            self._answer(queries, members, barred, k, exponent, max_rounds, threads, answer)
         return answer
 
-    def _widen(self, queries: Queries, j: int, k: int, max_rounds: int) -> tuple[NDArray[np.int64], int]:
-        """Query and widen until k windows are found; return them and the number of rounds."""
+    def _answer(
+        self,
+        queries: Queries,
+        members: NDArray[np.int64],
+        barred: NDArray[np.int64],
+        k: int,
+        exponent: float,
+        max_rounds: int,
+        threads: int | None,
+        answer: TableAnswer,
+    ) -> None:
+        """Answer the windows `members` of a batch, which `queries` holds, into `answer`."""
+
+        def answer_one(j: int) -> None:
+            i = members[j]
+            found, answer.rounds[i] = self._widen(queries, j, barred[i], min(k, len(self.bank)), max_rounds)
+            answer.candidates[i] = found.size
+            if found.size:
+                best = self._compare(queries, j, np.sort(found), k, exponent)
+                answer.neighbors.index[i], answer.neighbors.distance[i] = best.index[0], best.distance[0]
+
+        workers = max(1, min(thread_count(threads, queries.cells.size * 1e4), members.size))
+        parts = cuts(members.size, workers).tolist()
+        run_all([partial(_each, answer_one, range(a, z)) for a, z in pairwise(parts)])
+
+    def _widen(
+        self, queries: Queries, j: int, barred: NDArray[np.int64], k: int, max_rounds: int
+    ) -> tuple[NDArray[np.int64], int]:
+        """Query and widen until k windows that are not barred are found; return them and the number of rounds."""
         bank, rows = self.bank, queries.rows
         q = queries.cells[j]
         columns = self._column[rows]
@@ -210,6 +235,8 @@ class QueryTable:
             rounds += 1
             range_places(bank.data, rows, self._orders, columns, self._sizes, q, ranges, places)
             found = self._intersect(rows, columns, q, ranges, places, present)
+            starts = bank.starts[found]
+            found = found[(starts < barred[0]) | (starts >= barred[1])]
             if found.size >= k or np.all(ranges[asked] >= reach[asked]):
                 break
             open_rows = asked[ranges[asked] < reach[asked]]

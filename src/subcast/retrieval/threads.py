@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from subcast.errors import InputError
 
-# Below this many cells, starting a thread costs more than it saves.
-_WORTH_A_THREAD = 500_000
+# A thread starts in the time in which this many cells are compared, more or less.
+_WORTH_A_THREAD = 2_000_000
 
 
 def thread_count(threads: int | None, cells: float) -> int:
