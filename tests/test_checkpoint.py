@@ -8,46 +8,60 @@ import numpy as np
 import pytest
 import torch
 
-from subcast.checkpoint import SETTINGS_FILE, WEIGHTS_FILE, load_forecaster
+from subcast import checkpoint
+from subcast.checkpoint import SETTINGS_FILE, load_forecaster, save_forecaster
 from subcast.errors import DataError, DataNotFoundError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.trained import TrainedForecaster
 
 DATA = Path(__file__).parent / "data"
+FORMATS = {1: DATA, 2: DATA / "format-2"}
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A copy of a saved forecaster, to damage."""
-    return Path(shutil.copytree(DATA / "forecaster-tcn", tmp_path / "saved"))
+    return Path(shutil.copytree(FORMATS[2] / "forecaster-tcn", tmp_path / "saved"))
 
 
 def change(folder, **fields):
     record = json.loads((folder / SETTINGS_FILE).read_text())
     record.update(fields)
-    (folder / SETTINGS_FILE).write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
+    (folder / SETTINGS_FILE).write_text(json.dumps(record))
 
 
+def weights_of(folder):
+    (path,) = folder.glob("weights*.safetensors")
+    return path
+
+
+@pytest.mark.parametrize("version", FORMATS)
 @pytest.mark.parametrize("name", sorted(FORECASTERS))
 class TestStored:
-    def test_forecasts_as_when_it_was_written(self, name):
-        forecaster = TrainedForecaster.load(DATA / f"forecaster-{name}")
-        probe = json.loads((DATA / f"forecaster-{name}" / "probe.json").read_text())
+    def test_forecasts_as_when_it_was_written(self, name, version):
+        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
+        probe = json.loads((FORMATS[version] / f"forecaster-{name}" / "probe.json").read_text())
         inputs = np.array(probe["inputs"], dtype=np.float32)
         np.testing.assert_allclose(forecaster(inputs), probe["forecast"], rtol=1e-4)
 
-    def test_saved_again_it_is_bit_equal(self, name, tmp_path):
-        forecaster = TrainedForecaster.load(DATA / f"forecaster-{name}")
+    def test_saved_again_it_is_bit_equal(self, name, version, tmp_path):
+        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
         forecaster.save(tmp_path / "again")
         again = TrainedForecaster.load(tmp_path / "again")
         inputs = np.random.default_rng(0).normal(20, 5, size=(3, 12, 5, 2)).astype(np.float32)
         assert np.array_equal(again(inputs), forecaster(inputs))
         assert np.array_equal(again.predict(inputs, present=["west"]), forecaster.predict(inputs, present=["west"]))
-        for file in (SETTINGS_FILE, WEIGHTS_FILE):
-            assert (tmp_path / "again" / file).read_bytes() == (DATA / f"forecaster-{name}" / file).read_bytes()
+        before, after = FORMATS[version] / f"forecaster-{name}", tmp_path / "again"
+        assert weights_of(after).read_bytes() == weights_of(before).read_bytes()
+        old, new = (json.loads((folder / SETTINGS_FILE).read_text()) for folder in (before, after))
+        assert old.pop("format_version") == version
+        assert new.pop("format_version") == 2
+        assert new.pop("weights_file") == weights_of(after).name
+        old.pop("weights_file", None)
+        assert new == old
 
-    def test_carries_what_is_known_about_it(self, name):
-        forecaster = TrainedForecaster.load(DATA / f"forecaster-{name}")
+    def test_carries_what_is_known_about_it(self, name, version):
+        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
         assert forecaster.variables == ("north", "east", "south", "west", "centre")
         assert (forecaster.lookback, forecaster.horizon, forecaster.n_features) == (12, 4, 2)
         assert forecaster.time_features == ("time_of_day",)
@@ -57,10 +71,10 @@ class TestStored:
         expected = {"mtgnn": "learnt", "astgcn": "correlation", "mstgcn": "correlation"}.get(name)
         assert forecaster.graph_source == expected
 
-    def test_loading_draws_no_random_numbers(self, name):
+    def test_loading_draws_no_random_numbers(self, name, version):
         torch.manual_seed(0)
         before = torch.get_rng_state()
-        load_forecaster(DATA / f"forecaster-{name}")
+        load_forecaster(FORMATS[version] / f"forecaster-{name}")
         assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -88,24 +102,24 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_weights_cut_short(self, folder):
-        raw = (folder / WEIGHTS_FILE).read_bytes()
-        (folder / WEIGHTS_FILE).write_bytes(raw[:-4])
+        raw = weights_of(folder).read_bytes()
+        weights_of(folder).write_bytes(raw[:-4])
         with pytest.raises(DataError, match="is cut short or is not the file"):
             load_forecaster(folder)
 
     def test_weights_of_another_model(self, folder):
-        shutil.copy(DATA / "forecaster-lstnet" / WEIGHTS_FILE, folder / WEIGHTS_FILE)
+        shutil.copy(weights_of(DATA / "forecaster-lstnet"), weights_of(folder))
         with pytest.raises(DataError, match="is cut short or is not the file"):
             load_forecaster(folder)
 
     def test_no_weights(self, folder):
-        (folder / WEIGHTS_FILE).unlink()
-        with pytest.raises(DataNotFoundError, match=r"has no weights\.safetensors"):
+        weights_of(folder).unlink()
+        with pytest.raises(DataNotFoundError, match=r"has no weights-[0-9a-f]{8}\.safetensors"):
             load_forecaster(folder)
 
     def test_newer_format(self, folder):
-        change(folder, format_version=2)
-        with pytest.raises(DataError, match=r"is of format 2, and this version .* reads up to 1: install a newer"):
+        change(folder, format_version=3)
+        with pytest.raises(DataError, match=r"is of format 3, and this version .* reads up to 2: install a newer"):
             load_forecaster(folder)
 
     def test_unknown_model(self, folder):
@@ -114,7 +128,9 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_a_field_is_missing(self, folder):
-        change(folder, scaler=None)
+        record = json.loads((folder / SETTINGS_FILE).read_text())
+        del record["scaler"]
+        (folder / SETTINGS_FILE).write_text(json.dumps(record))
         with pytest.raises(DataError, match="does not tell scaler"):
             load_forecaster(folder)
 
@@ -132,3 +148,71 @@ class TestRefused:
         with pytest.raises(TypeError):
             forecaster.save(folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+class TestDamaged:
+    @pytest.mark.parametrize(
+        ("fields", "sentence"),
+        [
+            ({"model": ["tcn"]}, r"has \['tcn'\] as its model"),
+            ({"settings": None}, "has None as its settings"),
+            ({"lookback": True}, "has True as its lookback"),
+            ({"history": "long"}, "has 'long' as its history"),
+            ({"weights_sha256": 7}, "has 7 as its weights_sha256"),
+            ({"weights_file": "../weights.safetensors"}, "names '../weights.safetensors' as its weights"),
+            ({"weights_file": 3}, "names 3 as its weights"),
+            ({"scaler": {}}, "has no numbers as its scaler or means"),
+            ({"means": ["a"] * 5}, "has no numbers as its scaler or means"),
+            ({"scaler": {"mean": [1.0] * 4, "scale": [1.0] * 4}}, "its scaler and its settings do not fit"),
+            ({"scaler": {"mean": [1.0], "scale": [1.0] * 5}}, "its scaler and its settings do not fit"),
+            ({"means": [1.0]}, "its means and its settings do not fit"),
+            ({"variables": ["north"]}, "its variables and its settings do not fit"),
+            ({"variables": [1, 2, 3, 4, 5]}, "its variables and its settings do not fit"),
+            ({"lookback": 11}, "its lookback and its settings do not fit"),
+            ({"horizon": 5}, "its horizon and its settings do not fit"),
+            ({"n_features": 1}, "its n_features and its settings do not fit"),
+        ],
+    )
+    def test_fields_that_are_not_what_they_should_be(self, folder, fields, sentence):
+        change(folder, **fields)
+        with pytest.raises(DataError, match=sentence):
+            load_forecaster(folder)
+
+    def test_settings_out_of_range(self, folder):
+        record = json.loads((folder / SETTINGS_FILE).read_text())
+        change(folder, settings={**record["settings"], "channels": 0})
+        with pytest.raises(DataError, match=r"do not fit its settings .*channels must be a whole number"):
+            load_forecaster(folder)
+
+
+class TestSavingOver:
+    def changed(self, folder):
+        forecaster = load_forecaster(folder)
+        next(forecaster.module.parameters()).data.add_(1.0)
+        return forecaster
+
+    @pytest.mark.parametrize("version", FORMATS)
+    def test_the_new_one_alone_is_left(self, tmp_path, version):
+        folder = Path(shutil.copytree(FORMATS[version] / "forecaster-tcn", tmp_path / "saved"))
+        inputs = np.zeros((1, 12, 5, 2), dtype=np.float32)
+        forecaster = self.changed(folder)
+        before = weights_of(folder)
+        save_forecaster(forecaster, folder)
+        assert weights_of(folder) != before
+        assert np.array_equal(load_forecaster(folder)(inputs), forecaster(inputs))
+
+    def test_stopped_between_weights_and_settings_the_old_one_loads(self, folder, monkeypatch):
+        inputs = np.zeros((1, 12, 5, 2), dtype=np.float32)
+        save_forecaster(self.changed(folder), folder)
+        before = load_forecaster(folder)(inputs)
+        whole_file = checkpoint.whole_file
+
+        def stopped(path):
+            if path.name == SETTINGS_FILE:
+                raise KeyboardInterrupt
+            return whole_file(path)
+
+        monkeypatch.setattr(checkpoint, "whole_file", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            save_forecaster(self.changed(folder), folder)
+        assert np.array_equal(load_forecaster(folder)(inputs), before)

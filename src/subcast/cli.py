@@ -107,25 +107,25 @@ def train(
     """
     try:
         from subcast.commands.train import run_training
+
+        run_training(
+            data,
+            model,
+            output,
+            preset=preset,
+            lookback=lookback,
+            horizon=horizon,
+            epochs=epochs,
+            seed=seed,
+            graph=graph,
+            threads=threads,
+            device=device,
+            progress=progress,
+        )
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
             raise
         raise InputError(f"training needs {error.name}: install it with pip install 'subcast[models]'") from None
-
-    run_training(
-        data,
-        model,
-        output,
-        preset=preset,
-        lookback=lookback,
-        horizon=horizon,
-        epochs=epochs,
-        seed=seed,
-        graph=graph,
-        threads=threads,
-        device=device,
-        progress=progress,
-    )
 
 
 @datasets_app.command("list")

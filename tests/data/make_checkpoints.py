@@ -1,4 +1,6 @@
-"""Make the tiny checkpoints that the tests of loading read: `python tests/data/make_checkpoints.py`.
+"""Make the tiny checkpoints that the tests of loading read.
+
+    python tests/data/make_checkpoints.py tests/data/format-2
 
 Run it only when the format changes, and keep the old folders: a newer version must read what an older one wrote.
 """
@@ -12,7 +14,6 @@ import numpy as np
 from subcast.series import Series
 from subcast.training import TrainConfig, train
 
-HERE = Path(__file__).resolve().parent
 SMALL = {
     "mtgnn": {"conv_channels": 8, "residual_channels": 8, "skip_channels": 8, "end_channels": 8, "embedding": 4},
     "astgcn": {"filters": 8, "time_filters": 8},
@@ -33,7 +34,7 @@ def series() -> Series:
     return Series(values.astype(np.float32), names, times, time_features=("time_of_day",), name="waves")
 
 
-def main(folder: Path = HERE) -> None:
+def main(folder: Path) -> None:
     """Train each for two epochs, and keep what it forecasts for two windows."""
     train_part, val_part, test_part = series().split(12, 4)
     inputs = test_part.batch([0, 5]).inputs
@@ -47,4 +48,4 @@ def main(folder: Path = HERE) -> None:
 
 
 if __name__ == "__main__":
-    main(*(Path(argument) for argument in sys.argv[1:]))
+    main(Path(sys.argv[1]))

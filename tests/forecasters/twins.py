@@ -98,7 +98,8 @@ def mtgnn(model, x, present=None):
 # ASTGCN and MSTGCN
 
 
-def _chebyshev(model, present):
+def chebyshev_terms(model, present=None):
+    """T_0 .. of the graph: once for all forecasts."""
     w = model.graph.numpy().astype(np.float64)
     whole = np.diag(w.sum(1)) - w
     largest = np.linalg.eigvals(whole).real.max()
@@ -130,9 +131,9 @@ def _output(x, model):
     return _wide(x, model.output)[..., 0]
 
 
-def mstgcn(model, x, present=None):
+def mstgcn(model, x, present=None, terms=None):
     x = _mask(x, present).permute(0, 3, 2, 1)  # [b, f, n, t]
-    terms = _chebyshev(model, present)
+    terms = chebyshev_terms(model, present) if terms is None else terms
     for block in model.blocks:
         h = sum(
             torch.einsum("bcnt,nm,cd->bdmt", x, term, theta)
@@ -142,9 +143,9 @@ def mstgcn(model, x, present=None):
     return _output(x, model)
 
 
-def astgcn(model, x, present=None):
+def astgcn(model, x, present=None, terms=None):
     x = _mask(x, present).permute(0, 3, 2, 1)  # [b, f, n, t]
-    terms = _chebyshev(model, present)
+    terms = chebyshev_terms(model, present) if terms is None else terms
     for block in model.blocks:
         ta, sa = block.temporal_attention, block.spatial_attention
         left = torch.einsum("bcnt,n,cm->btm", x, ta.u1, ta.u2)
@@ -227,7 +228,8 @@ def tcn(model, x, present=None):
     for _ in range(model.horizon):
         step = _tcn_next(model, x)
         steps.append(step)
-        x = torch.cat([x[:, :, 1:], step[:, :, None]], 2)
+        fed = step if present is None else torch.where(present, step, torch.zeros(()))
+        x = torch.cat([x[:, :, 1:], fed[:, :, None]], 2)
     return torch.stack(steps, 1)
 
 

@@ -1,8 +1,12 @@
 """What `subcast train` does."""
 
+import sys
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from subcast.cli import app
 from subcast.commands.train import run_training
 from subcast.errors import InputError
 from subcast.forecasters.trained import TrainedForecaster
@@ -38,3 +42,16 @@ def test_unknown_presets_get_a_sentence(table, tmp_path):
         run_training(table, "tcn", tmp_path, preset="quick")
     with pytest.raises(InputError, match="dataset must be one whose curriculum is published"):
         run_training(table, "tcn", tmp_path, preset="paper", lookback=4, horizon=3)
+
+
+@pytest.mark.parametrize("package", ["lightning", "safetensors"])
+def test_missing_packages_get_a_sentence(table, tmp_path, monkeypatch, package):
+    for module in [module for module in sys.modules if module.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, "subcast.training.module", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    arguments = ["train", table, "--model", "tcn", "-o", str(tmp_path / "model"), "--lookback", "4", "--horizon", "3"]
+    result = CliRunner().invoke(app, [*arguments, "--epochs", "1", "--no-progress"])
+    assert isinstance(result.exception, InputError)
+    assert f"training needs {package}" in str(result.exception)
+    assert "pip install 'subcast[models]'" in str(result.exception)

@@ -1,6 +1,7 @@
 """Training: repeatable, resumable, masked, and best at its best epoch."""
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
@@ -12,13 +13,14 @@ import torch
 from torch import nn
 
 from subcast.errors import DataError, InputError, SubcastError
+from subcast.forecasters import TCN
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.scaling import Scaler
 from subcast.series import Series
 from subcast.training import TrainConfig, train
 from subcast.training.config import curriculum_level
 from subcast.training.data import EpochBatches, TensorWindows
-from subcast.training.module import Progress
+from subcast.training.module import Progress, TrainingModule
 from subcast.training.run import HISTORY_FILE, PLOT_FILE, STATE_FILE
 
 QUICK = TrainConfig(epochs=2, batch_size=16, progress=False)
@@ -123,12 +125,74 @@ class TestTrain:
         config = replace(QUICK, learning_rate=0.05, curriculum=0, epochs=5)
         forecaster = train(Last(), parts.train, parts.val, config)
         assert float(forecaster.module.share.detach()) > 0.2
+        x = parts.test.batch().inputs
+        np.testing.assert_array_equal(forecaster.predict(x, wanted=["v2", "v0"]), forecaster(x)[:, :, [2, 0]])
+        with pytest.raises(InputError, match="present goes with the package's own models, and Last is another module"):
+            forecaster.predict(x, present=["v1"])
         with pytest.raises(InputError, match="only the package's own models"):
             forecaster.save("nowhere")
 
     def test_a_module_with_settings_gets_a_sentence(self, parts):
         with pytest.raises(InputError, match="settings and graph go with a model by name"):
             train(nn.Linear(1, 1), parts.train, parts.val, QUICK, settings=SMALL)
+
+    @pytest.mark.parametrize(
+        ("forward", "sentence"),
+        [
+            (lambda x, w: w * x[:, -1:, :, 0], r"such as \(1, 4, 3\), and Own gave \(1, 1, 3\)"),
+            (lambda x, w: [w], r"to forecasts \[b, h, n\] .* and Own gave list"),
+            (lambda x, w: x @ torch.zeros(5, 2), r"inputs \[b, t, n, f\] such as \(1, 6, 3, 1\) .* and Own failed: "),
+        ],
+    )
+    def test_a_module_that_does_not_fit_gets_a_sentence(self, parts, tmp_path, forward, sentence):
+        class Own(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.zeros(()))
+
+            def forward(self, x):
+                return forward(x, self.weight)
+
+        with pytest.raises(InputError, match=sentence):
+            train(Own(), parts.train, parts.val, QUICK, folder=tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+    def test_a_module_without_weights_gets_a_sentence(self, parts):
+        with pytest.raises(InputError, match="model must have weights to train, and Identity has none"):
+            train(nn.Identity(), parts.train, parts.val, QUICK)
+
+    def test_a_module_in_evaluation_is_trained_in_training(self, parts):
+        module = TCN(n_variables=3, lookback=6, horizon=4, channels=8).eval()
+        modes = set()
+        module.register_forward_hook(lambda module, *_: modes.add((torch.is_grad_enabled(), module.training)))
+        train(module, parts.train, parts.val, QUICK)
+        assert modes == {(True, True), (False, False)}
+
+    def test_errors_are_summed_where_there_are_doubles(self):
+        class OnTheDevice:  # one that has no doubles, as MPS
+            def cpu(self):
+                return torch.ones(2, 4, 3)
+
+        task = TrainingModule(nn.Identity(), torch.zeros(1), torch.ones(1), QUICK, 4, 1)
+        task._absolute_errors = lambda *_: OnTheDevice()
+        task.validation_step((torch.zeros(2, 6, 3, 1), torch.zeros(2, 4, 3)), 0)
+        assert task._val_sums.tolist() == [[6.0] * 4] * 2
+
+    def test_ctrl_c_stays_ctrl_c(self, parts, monkeypatch):
+        def pressed(*_):
+            raise KeyboardInterrupt
+
+        before = signal.getsignal(signal.SIGINT)
+        monkeypatch.setattr(TrainingModule, "training_step", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            train("tcn", parts.train, parts.val, QUICK, settings=SMALL)
+        assert signal.getsignal(signal.SIGINT) is before
+
+    def test_what_saving_needs_is_missed_before_training(self, parts, tmp_path, monkeypatch):
+        without_package(monkeypatch, "safetensors")
+        monkeypatch.setattr(TrainingModule, "training_step", lambda *_: pytest.fail("it trained"))
+        with pytest.raises(ModuleNotFoundError):
+            train("tcn", parts.train, parts.val, QUICK, settings=SMALL, folder=tmp_path / "run")
 
     def test_divergence_is_told(self, parts):
         class Broken(nn.Module):
@@ -219,6 +283,28 @@ KILLED = """
 """
 
 
+def without_package(monkeypatch, name):
+    """Make importing a package fail, as where it is not installed."""
+    for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, name, None)
+
+
+def interrupted(train, *arguments, **options):
+    """Train one epoch and stop in the second."""
+    with pytest.MonkeyPatch.context() as patch:
+        whole = TrainingModule.training_step
+
+        def until(self, batch, number):
+            if self.current_epoch == 1:
+                raise KeyboardInterrupt
+            whole(self, batch, number)
+
+        patch.setattr(TrainingModule, "training_step", until)
+        with pytest.raises(KeyboardInterrupt):
+            train(*arguments, **options)
+
+
 class TestResume:
     def start(self, folder, epoch):
         """Train in a process of its own, which dies in the middle of an epoch."""
@@ -235,7 +321,8 @@ class TestResume:
         resumed = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=folder)
         whole = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=tmp_path / "whole")
         assert resumed.history == whole.history
-        for name in ("weights.safetensors", HISTORY_FILE):
+        (weights,) = folder.glob("weights-*.safetensors")
+        for name in (weights.name, HISTORY_FILE):
             assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
         assert not (folder / STATE_FILE).exists()
         assert (folder / PLOT_FILE).is_file()
@@ -248,6 +335,76 @@ class TestResume:
         (tmp_path / "run.json").write_text(json.dumps({"model": "mtgnn"}))
         with pytest.raises(InputError, match=r"interrupted training with another model \('mtgnn', now 'tcn'\)"):
             train("tcn", parts.train, parts.val, QUICK, settings=SMALL, folder=tmp_path)
+
+    def stopped_before_saving(self, monkeypatch, folder, parts, config, **options):
+        """Train to the end, and stop where the model would be saved: the state stays."""
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainedForecaster, "save", stop)
+            with pytest.raises(KeyboardInterrupt):
+                train("tcn", parts.train, parts.val, config, settings=SMALL, folder=folder, **options)
+        assert (folder / STATE_FILE).is_file()
+
+    def test_stopped_early_it_stays_stopped(self, tmp_path, parts, monkeypatch):
+        config = replace(QUICK, epochs=20, learning_rate=1.0, clip=100.0, curriculum=0, patience=1, schedule="constant")
+        self.stopped_before_saving(monkeypatch, tmp_path / "run", parts, config)
+        before = torch.load(tmp_path / "run" / STATE_FILE, weights_only=True)["progress"]["history"]
+        assert len(before) < 20
+        resumed = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=tmp_path / "run")
+        assert list(resumed.history) == before
+
+    def test_a_damaged_state_gets_a_sentence(self, tmp_path, parts, monkeypatch):
+        self.stopped_before_saving(monkeypatch, tmp_path, parts, QUICK)
+        raw = (tmp_path / STATE_FILE).read_bytes()
+        for damaged in (b"", raw[: len(raw) // 2], raw[:-30], b"nothing of the kind"):
+            (tmp_path / STATE_FILE).write_bytes(damaged)
+            with pytest.raises(DataError, match="is cut short or is not the state of a training: remove it"):
+                train("tcn", parts.train, parts.val, QUICK, settings=SMALL, folder=tmp_path)
+        torch.save({"progress": {}}, tmp_path / STATE_FILE)
+        with pytest.raises(DataError, match="is cut short or is not the state of a training"):
+            train("tcn", parts.train, parts.val, QUICK, settings=SMALL, folder=tmp_path)
+
+    def test_another_graph_gets_a_sentence(self, tmp_path, parts):
+        options = {"settings": {"filters": 4}, "folder": tmp_path}
+        graph = np.eye(3, k=1)
+        interrupted(train, "mstgcn", parts.train, parts.val, QUICK, graph=graph, **options)
+        with pytest.raises(InputError, match="interrupted training with another graph weights"):
+            train("mstgcn", parts.train, parts.val, QUICK, graph=2 * graph, **options)
+
+    def test_other_time_features_get_a_sentence(self, tmp_path):
+        def parts_from(hour):
+            times = np.datetime64(f"2024-01-01T{hour:02}") + np.arange(160) * np.timedelta64(1, "h")
+            return waves(times=times, time_features=("time_of_day",)).split(6, 4)
+
+        first, second = parts_from(0), parts_from(5)
+        options = {"settings": SMALL, "folder": tmp_path}
+        interrupted(train, "tcn", first.train, first.val, QUICK, **options)
+        with pytest.raises(InputError, match="interrupted training with another time features"):
+            train("tcn", second.train, second.val, QUICK, **options)
+
+    def test_another_number_of_threads_gets_a_sentence(self, tmp_path, parts):
+        options = {"settings": SMALL, "folder": tmp_path}
+        interrupted(train, "tcn", parts.train, parts.val, QUICK, **options)
+        torch.set_num_threads(2)
+        try:
+            with pytest.raises(InputError, match=r"another processor threads \(1, now 2\)"):
+                train("tcn", parts.train, parts.val, QUICK, **options)
+        finally:
+            torch.set_num_threads(1)
+
+    def test_a_run_of_an_earlier_version_goes_on(self, tmp_path, parts):
+        options = {"settings": SMALL, "folder": tmp_path}
+        interrupted(train, "tcn", parts.train, parts.val, QUICK, **options)
+        run = json.loads((tmp_path / "run.json").read_text())
+        for key in ("graph weights", "time features", "processor threads"):
+            del run[key]
+        (tmp_path / "run.json").write_text(json.dumps(run))
+        forecaster = train("tcn", parts.train, parts.val, QUICK, **options)
+        assert len(forecaster.history) == 2
+        assert forecaster.training["processor_threads"] == 1
 
     def test_a_state_without_its_run_gets_a_sentence(self, tmp_path, parts):
         (tmp_path / STATE_FILE).write_bytes(b"")

@@ -5,7 +5,8 @@ Forecasting, AAAI 2019, with the recent-history branch alone. In its order here:
 temporal attention (equation 3), graph convolution (equation 4), convolution over time (equation 5, in mstgcn.py).
 
 The input weighted by the temporal attention is only ever summed over time or over channels, so the sums are taken
-first and it is never formed.
+first and it is never formed. The graph convolution takes X itself, as the authors' code does, where equation 4 of the
+paper writes the X weighted by the temporal attention.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from subcast.forecasters.graph import chebyshev
-from subcast.forecasters.mstgcn import GivenGraphModule, TimeConv
+from subcast.forecasters.mstgcn import GivenGraphModule, TimeConv, glorot
 
 
 class SpatialAttention(nn.Module):  # type: ignore[misc]
@@ -76,7 +77,7 @@ class AttentiveChebyshevConv(nn.Module):  # type: ignore[misc]
     def __init__(self, channels_in: int, filters: int, order: int) -> None:
         super().__init__()
         self.theta = nn.Parameter(torch.empty(order, channels_in, filters))
-        nn.init.xavier_uniform_(self.theta)
+        glorot(self.theta)
 
     def forward(self, x: Tensor, terms: Tensor, attention: Tensor) -> Tensor:
         """Convolve x [b, n, t, c] to [b, n, t, d], with T_1 .. and their attention [b, n, n]."""

@@ -51,7 +51,7 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
         Parameters
         ----------
         x
-            normalised inputs [b, t, n, f], without NaN
+            normalised inputs [b, t, n, f], without NaN in the variables that are there
         present
             [n] boolean, which variables are there: the inputs of the others count as 0 in every feature, and in graph
             models every edge to or from them is removed. All by default.
@@ -76,7 +76,7 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
                     f"present must be a boolean mask of the {self.n_variables} variables, "
                     f"got {present.dtype} of shape {tuple(present.shape)}"
                 )
-            x = x * present[:, None]  # a copy: the caller's inputs stay as they are
+            x = torch.where(present[:, None], x, x.new_zeros(()))  # whatever stood there, NaN too
         if not len(x):
             return x.new_zeros(0, self.horizon, self.n_variables if wanted is None else len(wanted))
         shared = self._shared(present)

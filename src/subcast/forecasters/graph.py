@@ -20,7 +20,7 @@ _SPARSE_BELOW, _SPARSE_FROM = 0.25, 64
 
 
 def check_graph(graph: ArrayLike, n: int) -> Tensor:
-    """An adjacency as a float32 tensor [n, n], or one clear sentence."""
+    """An adjacency as a float32 tensor [n, n] with nothing on its diagonal, or one clear sentence."""
     try:
         adjacency = torch.as_tensor(np.asarray(graph, dtype=np.float32).copy())
     except (TypeError, ValueError):
@@ -29,7 +29,7 @@ def check_graph(graph: ArrayLike, n: int) -> Tensor:
         raise InputError(f"graph must be [n, n] = ({n}, {n}), got shape {tuple(adjacency.shape)}")
     if not bool(torch.isfinite(adjacency).all()) or bool((adjacency < 0).any()):
         raise InputError("graph must hold finite weights of 0 or more")
-    return adjacency
+    return adjacency.fill_diagonal_(0)
 
 
 def without_absent(adjacency: Tensor, present: Tensor | None) -> Tensor:

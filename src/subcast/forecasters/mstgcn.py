@@ -29,13 +29,19 @@ from subcast.forecasters.graph import (
 from subcast.forecasters.layers import dropout, time_conv
 
 
+def glorot(stack: Tensor) -> None:
+    """Draw each matrix of a stack [order, c, d]; as a whole, torch would take it for the kernel of a convolution."""
+    for matrix in stack.detach():
+        nn.init.xavier_uniform_(matrix)
+
+
 class ChebyshevConv(nn.Module):  # type: ignore[misc]
     """relu(sum_k T_k(L)' X Theta_k): equation 4 of the paper, T_k the Chebyshev polynomials of the scaled Laplacian."""
 
     def __init__(self, channels_in: int, filters: int, order: int) -> None:
         super().__init__()
         self.theta = nn.Parameter(torch.empty(order, channels_in, filters))
-        nn.init.xavier_uniform_(self.theta)
+        glorot(self.theta)
 
     def forward(self, x: Tensor, laplacian: Propagation) -> Tensor:
         """Convolve x [b, n, t, c] to [b, n, t, d]; the propagation multiplies by the transposed Laplacian."""
@@ -113,7 +119,7 @@ class GivenGraphModule(ForecastModule):
         if given:
             adjacency = check_graph(graph, n)
         elif graph == "identity":
-            adjacency = torch.eye(n)
+            adjacency = torch.zeros(n, n)
         else:
             raise InputError(f"graph must be an adjacency [n, n] or 'identity', got {graph!r}")
         self.dropout = dropout

@@ -217,8 +217,14 @@ class MTGNN(ForecastModule):
             dropout=dropout,
             graph=graph if isinstance(graph, str) else "given",
         )
-        for argument in ("layers", "depth", "neighbors", "embedding", "conv_channels", "residual_channels"):
+        for argument in ("layers", "depth", "neighbors", "embedding"):
             check_whole(argument, self.settings[argument])
+        for argument in ("conv_channels", "residual_channels", "skip_channels", "end_channels"):
+            check_whole(argument, self.settings[argument])
+        for width in kernels:
+            check_whole("each of kernels", width)
+        if not saturation > 0:
+            raise InputError(f"saturation must be above 0, got {saturation!r}: at 0 there is no graph to learn")
         check_share("dropout", dropout)
         check_share("retain", retain)
         if not kernels or conv_channels % len(kernels):

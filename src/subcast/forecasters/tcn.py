@@ -144,7 +144,10 @@ class TCN(ForecastModule):
         )
         self.output = nn.Linear(channels, self.outputs * n_variables)
 
-    def _windows(self, x: Tensor, shared: None, wanted: Tensor | None) -> Tensor:
+    def _shared(self, present: Tensor | None) -> Tensor | None:
+        return present
+
+    def _windows(self, x: Tensor, present: Tensor | None, wanted: Tensor | None) -> Tensor:
         x = x.flatten(2)  # [b, t, n f]
         if not self.settings["autoregressive"]:
             return self._next(x, wanted)
@@ -152,6 +155,8 @@ class TCN(ForecastModule):
         for _ in range(self.horizon):
             step = self._next(x, None)  # [b, 1, n]
             steps.append(take(step, wanted, 2))
+            if present is not None:  # the forecast of an absent variable is no reading: it stays at the mean
+                step = torch.where(present, step, step.new_zeros(()))
             x = torch.cat([x[:, 1:], step], dim=1)
         return torch.cat(steps, dim=1)  # [b, h, s]
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from subcast.axes import check_axes, variable_indices
 from subcast.errors import InputError
+from subcast.forecasters.base import ForecastModule
 from subcast.scaling import Scaler
 
 _AT_ONCE = 512
@@ -99,7 +100,8 @@ class TrainedForecaster:
             [b, t, n, f] (or [b, t, n] when there are no time features), NaN where a reading is missing
         present
             names, numbers or a mask of the variables that are there, all by default: the inputs of the others count as
-            the scaler's mean, and edges to and from them are removed (the paper's Partial setting)
+            the scaler's mean, and edges to and from them are removed (the paper's Partial setting); not for a module
+            of your own
         wanted
             names, numbers or a mask of the variables to forecast, all by default
         batch_size
@@ -116,14 +118,20 @@ class TrainedForecaster:
         check_axes("inputs", windows, "btnf", t=self.lookback, n=self.n_variables, f=self.n_features)
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more windows, got {batch_size}")
-        device = next(self.module.parameters()).device
+        device = next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+        ours = isinstance(self.module, ForecastModule)
         options = {}
         if present is not None:
+            if not ours:
+                raise InputError(
+                    f"present goes with the package's own models, and {self.model} is another module: "
+                    "set the inputs of absent variables to NaN, which counts as their mean"
+                )
             mask = torch.zeros(self.n_variables, dtype=torch.bool)
             mask[self._indices(present, "present")] = True
             options["present"] = mask.to(device)
         chosen = None if wanted is None else self._indices(wanted, "wanted")
-        if chosen is not None:
+        if chosen is not None and ours:
             options["wanted"] = torch.as_tensor(chosen, device=device)
         scaler = self.scaler if chosen is None else self.scaler.select(chosen)
         size = self.n_variables if chosen is None else len(chosen)
@@ -132,8 +140,10 @@ class TrainedForecaster:
         for first in range(0, len(windows), batch_size):
             x = torch.from_numpy(self._normalised(windows[first : first + batch_size])).to(device)
             with torch.inference_mode():
-                y = self.module(x, **options)
-            forecasts[first : first + batch_size] = scaler.inverse(y.cpu().numpy())
+                y = self.module(x, **options).cpu().numpy()
+            if chosen is not None and not ours:
+                y = y[:, :, chosen]  # [b, h, s]
+            forecasts[first : first + batch_size] = scaler.inverse(y)
         return forecasts
 
     def save(self, folder: str | Path) -> None:

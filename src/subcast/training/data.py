@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -89,3 +90,11 @@ def fingerprint(windows: Windows) -> str:
     for array in (series.values, windows.target_values):
         checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
     return f"{checksum:08x}"
+
+
+def checksum(array: NDArray[Any] | Tensor | None) -> str | None:
+    """A short checksum of an array; None for none."""
+    if array is None:
+        return None
+    values = array.detach().cpu().numpy() if isinstance(array, Tensor) else np.asarray(array)
+    return f"{zlib.crc32(np.ascontiguousarray(values).data, zlib.crc32(str(values.shape).encode())):08x}"

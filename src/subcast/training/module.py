@@ -113,7 +113,7 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         """Add a batch's errors."""
         inputs, targets = batch
         errors = self._absolute_errors(inputs, targets)  # [b, h, n]
-        self._val_sums[0] += errors.double().sum((0, 2)).cpu()
+        self._val_sums[0] += errors.cpu().double().sum((0, 2))  # not every device has doubles
         self._val_sums[1] += torch.isfinite(targets).sum((0, 2)).cpu()
 
     def on_validation_epoch_end(self) -> None:
@@ -140,6 +140,13 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         self.progress.seconds += time.perf_counter() - self._epoch_started
         self.log_dict({"val": error, "best": self.progress.best_error}, prog_bar=True)
         self.log_dict({"train_loss": train, "val_last_step": last, "level": float(level)})
+
+    def finished(self) -> bool:
+        """Whether all epochs are done, or so many brought nothing better that patience is over."""
+        if len(self.progress.history) >= self.config.epochs:
+            return True
+        patience = self.config.patience
+        return patience is not None and self.progress.stalled(self.full_from) >= patience
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Put what was learnt so far into the state."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import logging
 import os
 import platform
@@ -11,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,16 @@ from torch import nn
 
 from subcast import __version__
 from subcast.atomic import whole_file
-from subcast.checkpoint import is_saved_forecaster
-from subcast.errors import DataError, InputError
+from subcast.errors import InputError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.graph import correlation_graph
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.plots import save_figure
 from subcast.scaling import Scaler
 from subcast.training.config import TrainConfig
-from subcast.training.data import EpochBatches, TensorWindows, epoch_seed, fingerprint
+from subcast.training.data import EpochBatches, TensorWindows, epoch_seed
 from subcast.training.plots import plot_losses
+from subcast.training.resume import STATE_FILE, describe_run, prepare_folder, read_state
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
     from subcast.training.module import Progress, TrainingModule
 
-STATE_FILE, HISTORY_FILE, PLOT_FILE, LOGS_FOLDER = "state.ckpt", "history.csv", "losses.png", "tensorboard"
-_NOT_PART_OF_THE_RESULT = ("progress",)
+HISTORY_FILE, PLOT_FILE, LOGS_FOLDER = "history.csv", "losses.png", "tensorboard"
 
 Graph = str | ArrayLike | TrainedForecaster
 
@@ -92,10 +91,13 @@ def train(
     with torch.random.fork_rng(devices=[]), _threads(config.threads):
         torch.manual_seed(epoch_seed(config.seed, -1 % 2**32))
         name, module, source = _build(model, train, settings or {}, graph)
-        run = _fingerprint(name, module, source, train, val, config)
+        run = describe_run(name, module, source, train, val, config)
         scaler = Scaler.fit(train)
         means = Scaler.fit(train, per_variable=True).mean
-        place = None if folder is None else _prepare_folder(Path(folder), run)
+        _check_module(module, TensorWindows(train, scaler, means), train)
+        if folder is not None and name in FORECASTERS:
+            import_module("safetensors.torch")  # what saving will need: missing, it is missed now, not in hours
+        place = None if folder is None else prepare_folder(Path(folder), run)
         progress = _fit(module, train, val, scaler, means, config, place)
         module.load_state_dict(progress.best_weights)
     forecaster = TrainedForecaster(
@@ -111,6 +113,7 @@ def train(
         graph_source=source,
         training={
             "config": config.to_dict(),
+            "processor_threads": run["processor threads"],
             "dataset": train.series.name,
             "protocol": train.protocol.name,
             "train_windows": len(train),
@@ -190,6 +193,30 @@ def _build(
     return model, module, source
 
 
+def _check_module(module: nn.Module, served: TensorWindows, train: Windows) -> None:
+    """Raise one clear sentence unless the module forecasts a window in the shape that training needs."""
+    parameter = next(module.parameters(), None)
+    if parameter is None:
+        raise InputError(f"model must have weights to train, and {type(module).__name__} has none")
+    x = served[torch.tensor([0])][0]
+    expected = (1, train.horizon, train.series.n_variables)
+    sentence = f"model must map inputs [b, t, n, f] such as {tuple(x.shape)} to forecasts [b, h, n] such as {expected}"
+    mode = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            y = module(x.to(parameter.device))
+    except InputError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
+        raise InputError(f"{sentence}, and {type(module).__name__} failed: {error}") from error
+    finally:
+        module.train(mode)
+    if not isinstance(y, torch.Tensor) or tuple(y.shape) != expected:
+        got = tuple(y.shape) if isinstance(y, torch.Tensor) else type(y).__name__
+        raise InputError(f"{sentence}, and {type(module).__name__} gave {got}")
+
+
 def _choose_graph(model: str, train: Windows, graph: Graph | None) -> tuple[str | NDArray[np.float32], str]:
     own = train.series.graph
     if graph is None:
@@ -242,13 +269,19 @@ def _fit(
     )
     batches.epoch = lambda: task.current_epoch
     state = None if folder is None else folder / STATE_FILE
+    resumed = state is not None and state.is_file()
+    if state is not None and resumed:
+        task.on_load_checkpoint(read_state(state))
+        if task.finished():
+            return task.progress
+    module.train()
     trainer = _trainer(config, folder)
-    with _quiet():
+    with _quiet(), _interruptible():
         trainer.fit(
             task,
             DataLoader(TensorWindows(train, scaler, means), batch_size=None, sampler=batches),
             DataLoader(TensorWindows(val, scaler, means), batch_size=None, sampler=in_order),
-            ckpt_path=str(state) if state is not None and state.is_file() else None,
+            ckpt_path=str(state) if resumed else None,
             weights_only=True,
         )
     module.cpu()
@@ -270,8 +303,7 @@ def _trainer(config: TrainConfig, folder: Path | None) -> Trainer:
 
         def on_train_epoch_end(self, trainer: Trainer, pl_module: TrainingModule) -> None:
             progress = pl_module.progress
-            stalled = progress.stalled(pl_module.full_from)
-            if config.patience is not None and stalled >= config.patience:
+            if pl_module.finished():
                 trainer.should_stop = True
             if folder is not None:
                 _write_history(progress.history, folder)
@@ -313,46 +345,6 @@ def _write_history(history: list[dict[str, float]], folder: Path) -> None:
         writer.writerows(history)
 
 
-# Resuming
-
-
-def _fingerprint(
-    name: str, module: nn.Module, source: str | None, train: Windows, val: Windows, config: TrainConfig
-) -> dict[str, Any]:
-    """What must be equal for an interrupted training to go on."""
-    return {
-        "model": name,
-        "settings": json.loads(json.dumps(getattr(module, "settings", {}))),
-        "graph": source,
-        "train windows": fingerprint(train),
-        "val windows": fingerprint(val),
-        **{key: value for key, value in config.to_dict().items() if key not in _NOT_PART_OF_THE_RESULT},
-    }
-
-
-def _prepare_folder(folder: Path, run: dict[str, Any]) -> Path:
-    if is_saved_forecaster(folder):
-        raise InputError(f"{folder} holds a finished model: give another folder, or remove that one")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "run.json"
-    if (folder / STATE_FILE).is_file():
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            raise DataError(
-                f"{folder} holds a state without its {path.name}: remove the folder to start anew"
-            ) from None
-        for key in run:
-            if before.get(key) != run[key]:
-                raise InputError(
-                    f"{folder} holds an interrupted training with another {key} "
-                    f"({before.get(key)!r}, now {run[key]!r}): start it as before to go on, or give another folder"
-                )
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
-    return folder
-
-
 # Surroundings
 
 
@@ -364,6 +356,17 @@ def _threads(wanted: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C be Ctrl-C, of which Lightning makes an exit."""
+    try:
+        yield
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 @contextmanager
