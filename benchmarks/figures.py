@@ -39,13 +39,12 @@ def rows() -> list[tuple[str, str, str]]:
     if retrieval := load("retrieval"):
         shape, grown = retrieval["metr_la_shape"], retrieval["growth"][-1]
         command = "benchmarks/retrieval.py"
-        alone = shape.get("sliding_against_torch_repeated_alone", float("nan"))
-        best = shape["sliding_against_torch_broadcast"]
+        repeated, plain = shape["sliding_against_torch_repeated"], shape["sliding_against_torch_broadcast"]
         table += [
             ("one query of a whole test set, METR-LA shape", f"{shape['sliding_ms_a_query']:.3f} ms", command),
             (
-                "against broadcasting in torch (a query alone; in its best batch)",
-                f"{alone:,.0f}x; {best:,.0f}x",
+                "against torch, eight queries at once (repeated as the published code does; plain broadcasting)",
+                f"{repeated:,.0f}x; {plain:,.0f}x",
                 command,
             ),
             ("against faiss, Lp", f"{shape['sliding_against_faiss']:,.0f}x", command),

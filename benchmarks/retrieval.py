@@ -34,7 +34,7 @@ TRAIN, VARIABLES, QUERIES = 23_974, 207, 6_850
 THREADS = thread_count(None, 1e15)
 SEED = 0
 TORCH_BATCH = 8
-"""The queries that torch is asked at once: of 1, 4, 8, 16 and 32 the number that it is quickest with, a query."""
+"""The queries that torch is asked at once: of 1, 4, 8, 16 and 32 the number that broadcasting is quickest with."""
 
 
 def in_turns(turns: int, **works: Callable[[], Any]) -> dict[str, float]:
@@ -381,8 +381,8 @@ def triangle_share(bank: WindowBank, windows: np.ndarray, chosen: np.ndarray, tr
 TARGETS = [
     ("sliding, 2 features, against torch, repeated, one query", "sliding_against_torch_repeated_alone", 3000, "x"),
     ("sliding, 2 features, against torch, broadcast, one query", "sliding_against_torch_broadcast_alone", 3000, "x"),
-    ("the same, repeated, in torch's best batch", "sliding_against_torch_repeated", 3000, "x"),
-    ("the same, broadcast, in torch's best batch", "sliding_against_torch_broadcast", 3000, "x"),
+    ("the same, repeated, eight queries at once", "sliding_against_torch_repeated", 3000, "x"),
+    ("the same, broadcast, eight queries at once", "sliding_against_torch_broadcast", 3000, "x"),
     ("sliding, 1 feature, against faiss Lp", "sliding_against_faiss", 200, "x"),
     ("independent windows against faiss Lp", "independent_against_faiss", 20, "x"),
     ("share of the tightest loop's throughput, sliding", "share_of_ceiling", 0.7, ""),
