@@ -8,7 +8,7 @@ CORE   := $(VENV)/.core
 DEV    := $(VENV)/.dev
 BENCH  := $(VENV)/.bench
 # Where the real datasets are, for the tests and benchmarks that need them.
-export SUBCAST_DATA ?= $(wildcard ../shared/data)
+export SUBCAST_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .PHONY: demo test lint bench clean
 
