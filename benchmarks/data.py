@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from records import in_turn, seconds, write_record
+from records import in_turns, seconds, write_record
 
 STEPS, VARIABLES, LOOKBACK, HORIZON = 34_272, 207, 12, 12
 
@@ -53,7 +53,7 @@ def windows_as_views() -> dict[str, float]:
     def as_views() -> None:
         _ = series.split(LOOKBACK, HORIZON).train.readings
 
-    copies_s, views_s = in_turn(as_copies, as_views, rounds=3)
+    copies_s, views_s = in_turns(3, copies=as_copies, views=as_views).values()
     return {
         "series_mb": series.values.nbytes / 1e6,
         "windows_mb_if_copied": (last + 1) * (LOOKBACK + HORIZON) * VARIABLES * 4 / 1e6,

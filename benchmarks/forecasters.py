@@ -69,12 +69,14 @@ def compare(name: str, shape: str, batch: int, rounds: int) -> dict[str, Any]:
         raise SystemExit(f"{name} differs from its straightforward formulation by {difference}")
     with FlopCounterMode(display=False) as counter:
         forward(False)
-    fast, plain = records.in_turn(lambda: forward(True), lambda: forward(False), rounds)
+    fast, plain = records.in_turns(rounds, fast=lambda: forward(True), plain=lambda: forward(False)).values()
     model.train()
     # As training does: parts of the batch small enough for the cache, their gradients added up.
     chunk = -(-batch // -(-batch // max(8, 2 * model.rows_at_once // n)))
     step(True)
-    fast_step, plain_step = records.in_turn(lambda: step(True), lambda: step(False), max(1, rounds // 2))
+    fast_step, plain_step = records.in_turns(
+        max(1, rounds // 2), fast=lambda: step(True), plain=lambda: step(False)
+    ).values()
     operations = counter.get_total_flops()
     return {
         "model": name,
@@ -97,7 +99,7 @@ def compare(name: str, shape: str, batch: int, rounds: int) -> dict[str, Any]:
 def matrix_product(size: int = 2048) -> float:
     """GFLOP/s of the machine's product of two square matrices."""
     a = torch.randn(size, size)
-    taken, _ = records.in_turn(lambda: a @ a, lambda: None, 7)
+    taken = records.in_turns(7, product=lambda: a @ a)["product"]
     return 2 * size**3 / taken / 1e9
 
 

@@ -26,10 +26,13 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def in_turn(first: Callable[[], object], second: Callable[[], object], rounds: int = 5) -> tuple[float, float]:
-    """Median seconds of two calls, made in turn so that a busy spell of the machine hits both."""
-    pairs = [(seconds(first), seconds(second)) for _ in range(rounds)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+def in_turns(rounds: int, **calls: Callable[[], object]) -> dict[str, float]:
+    """Median seconds of each call, made in turn so that a busy spell of the machine hits all."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            taken[name].append(seconds(call))
+    return {name: statistics.median(each) for name, each in taken.items()}
 
 
 def machine() -> dict[str, Any]:

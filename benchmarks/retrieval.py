@@ -24,7 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from records import RESULTS, seconds, write_record
+from records import RESULTS, in_turns, seconds, write_record
 from subcast.retrieval import QueryTable, WindowBank, index, search
 from subcast.retrieval.kernel import _add_four_roots
 from subcast.retrieval.threads import thread_count
@@ -35,15 +35,6 @@ THREADS = thread_count(None, 1e15)
 SEED = 0
 TORCH_BATCH = 8
 """The queries that torch is asked at once: of 1, 4, 8, 16 and 32 the number that broadcasting is quickest with."""
-
-
-def in_turns(turns: int, **works: Callable[[], Any]) -> dict[str, float]:
-    """Time each of `works` once a turn, and return the median seconds of each."""
-    taken: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(turns):
-        for name, work in works.items():
-            taken[name].append(seconds(work))
-    return {name: statistics.median(each) for name, each in taken.items()}
 
 
 def traffic(steps: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

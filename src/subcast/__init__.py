@@ -89,11 +89,12 @@ def _home(name: str) -> Any:
     try:
         return import_module(f"subcast.{_HOMES[name]}")
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
+        from subcast.errors import missing_extra
+
+        sentence = missing_extra(error, f"subcast.{name}")
+        if sentence is None:
             raise
-        raise ModuleNotFoundError(
-            f"subcast.{name} needs {error.name}: install it with pip install 'subcast[models]'", name=error.name
-        ) from None
+        raise ModuleNotFoundError(sentence, name=error.name) from None
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from subcast import __version__
-from subcast.errors import DataWarning, InputError, SubcastError
+from subcast.errors import DataWarning, InputError, SubcastError, missing_extra
 
 if TYPE_CHECKING:
     from subcast.series import Series
@@ -123,9 +123,10 @@ def train(
             progress=progress,
         )
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
+        sentence = missing_extra(error, "training")
+        if sentence is None:
             raise
-        raise InputError(f"training needs {error.name}: install it with pip install 'subcast[models]'") from None
+        raise InputError(sentence) from None
 
 
 @datasets_app.command("list")

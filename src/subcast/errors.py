@@ -24,5 +24,17 @@ class DataNotFoundError(DataError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
+def missing_extra(error: ModuleNotFoundError, wanted: str) -> str | None:
+    """Say how to install what `wanted` lacks, when it is a package of the extra [models]; None for any other.
+
+    >>> missing_extra(ModuleNotFoundError("no torch", name="torch.nn"), "training")
+    "training needs torch.nn: install it with pip install 'subcast[models]'"
+    >>> missing_extra(ModuleNotFoundError("no such", name="nothing"), "training")
+    """
+    if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
+        return None
+    return f"{wanted} needs {error.name}: install it with pip install 'subcast[models]'"
+
+
 class DataWarning(UserWarning):
     """Readings were repaired, or hold something a user should know; the message says what was done."""

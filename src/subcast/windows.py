@@ -20,6 +20,7 @@ from subcast.series import Series
 Index = slice | ArrayLike
 _Kind = TypeVar("_Kind", bound=np.generic)
 _ALL = range(-1)  # stands for every window; told apart from other empty ranges by identity
+_READINGS = np.empty((0, 0), dtype=np.float32)  # stands for the series' own readings, likewise
 
 
 class Batch(NamedTuple):
@@ -66,7 +67,7 @@ class Windows:
     lookback: int
     horizon: int
     starts: range = _ALL
-    target_values: NDArray[np.float32] | None = None
+    target_values: NDArray[np.float32] = field(default_factory=lambda: _READINGS)
     protocol: Protocol = field(default_factory=lambda: get_protocol("default"))
 
     def __post_init__(self) -> None:
@@ -79,7 +80,7 @@ class Windows:
                 f"{self.horizon}), but {self.series.name!r} has only {len(self.series)}: "
                 "give more steps or a shorter window"
             )
-        if self.target_values is None:
+        if self.target_values is _READINGS:
             object.__setattr__(self, "target_values", self.series.values)
         elif self.target_values.shape != self.series.values.shape:
             raise InputError(
@@ -119,11 +120,7 @@ class Windows:
     @property
     def targets(self) -> NDArray[np.float32]:
         """What comes next, NaN where it does not count: [b, h, n], a view."""
-        return self._view(self._target_values, self.lookback, self.horizon)
-
-    @property
-    def _target_values(self) -> NDArray[np.float32]:
-        return self.series.values if self.target_values is None else self.target_values
+        return self._view(self.target_values, self.lookback, self.horizon)
 
     @property
     def features(self) -> NDArray[np.float32] | None:
@@ -158,7 +155,7 @@ class Windows:
         features = self.series.features
         if features is not None:
             inputs[..., 1:] = features[seen][:, :, None, :]
-        return Batch(inputs, self._target_values[first + self.lookback + np.arange(self.horizon)])
+        return Batch(inputs, self.target_values[first + self.lookback + np.arange(self.horizon)])
 
     def _first_steps(self, which: Index) -> NDArray[np.int64]:
         """The first step of each of some windows."""

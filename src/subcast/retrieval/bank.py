@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.axes import variable_indices
+from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.retrieval import search, sliding
 from subcast.retrieval.index import search_indexed
@@ -80,8 +80,7 @@ class WindowBank(StoredWindows):
         names: Sequence[str] | None = None,
     ) -> None:
         joined, offsets = join_series(values, lengths)
-        if isinstance(lookback, bool) or not isinstance(lookback, (int, np.integer)) or lookback < 1:
-            raise InputError(f"lookback must be a whole number of at least 1, got {lookback!r}")
+        check_whole("lookback", lookback)
         every = all_starts(offsets, int(lookback))
         if every.size == 0:
             raise InputError(
@@ -148,7 +147,7 @@ class WindowBank(StoredWindows):
         """
         given = search.as_windows(windows)
         b = given.shape[0]
-        k = search.check_k(k)
+        k = check_whole("k", k)
         if method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
         barred = search.barred_starts(at, exclude, b, self.offsets)
@@ -205,7 +204,7 @@ class WindowBank(StoredWindows):
         >>> bank.nearest_sliding(np.arange(20.0).reshape(10, 2)[4:] ** 2, [0, 1], k=1).index.ravel().tolist()
         [4, 5, 6, 7]
         """
-        k = search.check_k(k)
+        k = check_whole("k", k)
         chosen = variable_indices(variables, self.n, self.names)
         queries = as_queries("steps", steps, "t", chosen, self.layout, shared, mask)
         sliding.check_steps(self, queries.cells.shape[0])
@@ -235,7 +234,7 @@ class WindowBank(StoredWindows):
         `nearest_sliding`.
         """
         chosen = variable_indices(variables, self.n, self.names)
-        return sliding.Stream(self, chosen, search.check_k(k), exponent, min_overlap, exclude, at, threads)
+        return sliding.Stream(self, chosen, check_whole("k", k), exponent, min_overlap, exclude, at, threads)
 
     def distances(
         self,

@@ -43,13 +43,6 @@ class Limits:
     barred: NDArray[np.int64]
 
 
-def check_k(k: int) -> int:
-    """Return k, or say what is wrong with it."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, got {k!r}")
-    return int(k)
-
-
 def needed_cells(counts: NDArray[np.float32], min_overlap: float) -> NDArray[np.float32]:
     """Return how many cells a candidate must have in common with windows that have `counts` of them."""
     if not 0 <= min_overlap <= 1:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.axes import variable_indices
+from subcast.axes import check_whole, variable_indices
 from subcast.errors import DataError, InputError
 from subcast.retrieval import search, store
 from subcast.retrieval.bank import WindowBank
@@ -172,7 +172,7 @@ class QueryTable:
         TableAnswer
         """
         given = search.as_windows(windows)
-        k = search.check_k(k)
+        k = check_whole("k", k)
         if max_rounds < 1:
             raise InputError(f"max_rounds must be at least 1, got {max_rounds}")
         b = given.shape[0]

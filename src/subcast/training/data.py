@@ -36,9 +36,8 @@ class TensorWindows:
         inputs[..., 0] = readings
         if series.features is not None:
             inputs[..., 1:] = series.features[:, None, :]
-        targets = values if windows.target_values is None else windows.target_values
         self.inputs = torch.from_numpy(inputs)  # [steps, n, f]
-        self.targets = torch.from_numpy(np.array(targets))  # [steps, n]
+        self.targets = torch.from_numpy(np.array(windows.target_values))  # [steps, n]
         self.starts = torch.as_tensor(np.asarray(windows.starts, dtype=np.int64))
         self._seen = torch.arange(windows.lookback)
         self._next = torch.arange(windows.lookback, windows.lookback + windows.horizon)
