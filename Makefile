@@ -10,7 +10,10 @@ BENCH  := $(VENV)/.bench
 # Where the real datasets are, for the tests and benchmarks that need them.
 export SUBCAST_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test lint bench clean
+# darts and neuralforecast bring much with them: an environment of their own.
+HEAVY  := .venv-adapters
+
+.PHONY: demo test lint bench clean test-adapters
 
 demo: $(CORE)
 	$(BIN)/subcast demo --output demo
@@ -29,8 +32,13 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/forecasters.py
 
+test-adapters: $(HEAVY)/.ready
+	$(HEAVY)/bin/python -m pytest tests/adapters
+	$(HEAVY)/bin/python examples/wrap_darts.py
+	$(HEAVY)/bin/python examples/wrap_neuralforecast.py
+
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(HEAVY) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -47,4 +55,10 @@ $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(BENCH): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+$(HEAVY)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(HEAVY)
+	$(HEAVY)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+		--editable '.[models]' pytest hypothesis onnx onnxruntime darts neuralforecast
 	@touch $@

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from subcast.errors import InputError
-from subcast.plots import plot_series, save_figure
+from subcast.forecast import Forecast
+from subcast.plots import ACCENT, INK, plot_forecast, plot_series, save_figure
 from subcast.series import Series
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -62,6 +63,151 @@ class TestPlotSeries:
 
     def test_the_title_tells_shape_rate_and_unit(self):
         assert plot_series(walks()).get_suptitle() == "walks: 300 steps x 8 variables, every 5min, in mm"
+
+
+def forecast_of(s=2, t=6, h=3, levels=(0.9, 0.5), *, dated=True, **fields):
+    """A forecast of random figures; its third neighbour does not count."""
+    rng = np.random.default_rng(1)
+    mean = rng.normal(size=(h, s)).astype(np.float32)
+    width = np.array(levels, np.float32)[:, None, None]
+    paths = rng.normal(size=(3, t + h, s)).astype(np.float32)
+    times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(1 - t, h + 1) * np.timedelta64(10, "m")
+    made = {
+        "variables": tuple(f"v{place}" for place in range(s)),
+        "mean": mean,
+        "levels": levels,
+        "bounds": np.stack([mean - width, mean + width], axis=1) if levels else None,
+        "observed": np.ones(s, np.float32),
+        "observed_share": 0.15,
+        "times": times[t:] if dated else None,
+        "neighbor_index": np.array([3, 1, -1]),
+        "neighbor_distance": np.array([0.1, 0.2, np.inf], np.float32),
+        "weights": np.array([0.25, 0.75, 0], np.float32),
+        "neighbor_times": times[:1].repeat(3) if dated else None,
+        "quality": "good",
+        "expected_gap": 2.13,
+        "history": rng.normal(size=(t, s)).astype(np.float32),
+        "history_times": times[:t] if dated else None,
+        "paths": lambda: paths,
+        "unit": "MW",
+    }
+    return Forecast(**(made | fields))
+
+
+def line(axis, label):
+    (found,) = [line for line in axis.lines if line.get_label() == label]
+    return found
+
+
+class TestPlotForecast:
+    def test_four_panels_spread_evenly(self):
+        assert labels(plot_forecast(forecast_of(7), most=3)) == ["v0\n(MW)", "v3\n(MW)", "v6\n(MW)"]
+        assert len(plot_forecast(forecast_of(7, unit="")).axes) == 4
+
+    def test_variables_that_are_chosen_are_all_drawn(self):
+        figure = plot_forecast(forecast_of(7, unit=""), ["v6", "v0", "v1", "v2", "v3"])
+        assert labels(figure) == ["v6", "v0", "v1", "v2", "v3"]
+        assert labels(plot_forecast(forecast_of(unit=""), [1])) == ["v1"]
+
+    def test_history_and_forecast_are_joined(self):
+        forecast = forecast_of()
+        axis = plot_forecast(forecast).axes[1]
+        np.testing.assert_array_equal(line(axis, "readings").get_ydata(), forecast.history[:, 1])
+        np.testing.assert_array_equal(line(axis, "readings").get_xdata(), forecast.history_times)
+        ahead = line(axis, "forecast")
+        np.testing.assert_array_equal(ahead.get_ydata(), [forecast.history[-1, 1], *forecast.mean[:, 1]])
+        np.testing.assert_array_equal(ahead.get_xdata(), [forecast.history_times[-1], *forecast.times])
+        assert (line(axis, "readings").get_color(), ahead.get_color()) == (INK, ACCENT)
+
+    def test_holes_are_gaps(self):
+        history = forecast_of().history.copy()
+        history[[2, 5], 0] = np.nan
+        forecast = forecast_of(history=history)
+        axis = plot_forecast(forecast).axes[0]
+        assert np.isnan(line(axis, "readings").get_ydata()).tolist() == [False, False, True, False, False, True]
+        np.testing.assert_array_equal(line(axis, "forecast").get_ydata(), forecast.mean[:, 0])  # nothing to join
+
+    def test_an_absent_variable_says_so(self):
+        history = forecast_of().history.copy()
+        history[:, 1] = np.nan
+        forecast = forecast_of(history=history, observed=np.array([1, 0], np.float32))
+        first, second = plot_forecast(forecast).axes
+        assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("", "no readings")
+        assert "readings" not in [line.get_label() for line in second.lines]
+
+    def test_intervals_lie_around_the_forecast_wide_ones_behind_and_lighter(self):
+        forecast = forecast_of(levels=(0.5, 0.9))
+        axis = plot_forecast(forecast).axes[0]
+        assert [band.get_label() for band in axis.collections] == ["90 % interval", "50 % interval"]
+        heights = axis.collections[0].get_paths()[0].vertices[:, 1]
+        assert {*forecast.bounds[1, :, :, 0].ravel().tolist()} <= {*heights.tolist()}
+        wide, narrow = (band.get_facecolor()[0, :3].sum() for band in axis.collections)
+        assert wide > narrow
+        assert not plot_forecast(forecast_of(levels=())).axes[0].collections
+
+    def test_neighbours_by_weight(self):
+        forecast = forecast_of()
+        drawn = [line for line in plot_forecast(forecast).axes[0].lines if line.get_label() == "neighbours"]
+        assert len(drawn) == 2  # the third counts nothing
+        np.testing.assert_array_equal(drawn[0].get_ydata(), forecast.paths()[0, :, 0])
+        assert len(drawn[0].get_xdata()) == 9
+        assert drawn[0].get_alpha() < drawn[1].get_alpha()
+
+    def test_of_paths_without_history_the_futures(self):
+        forecast = forecast_of(history=None, history_times=None)
+        axis = plot_forecast(forecast).axes[0]
+        np.testing.assert_array_equal(axis.lines[0].get_ydata(), forecast.paths()[0, -3:, 0])
+        assert "readings" not in [line.get_label() for line in axis.lines]
+        assert axis.get_title(loc="left") == ""  # it had readings, they are only not here
+
+    def test_no_neighbours(self):
+        none = np.zeros(0)
+        bare = forecast_of(paths=None, weights=none, neighbor_index=none, neighbor_distance=none, neighbor_times=None)
+        assert "neighbours" not in [line.get_label() for line in plot_forecast(bare).axes[0].lines]
+
+    @pytest.mark.parametrize("history", [True, False])
+    def test_now_is_the_end_of_the_window(self, history):
+        forecast = forecast_of() if history else forecast_of(history=None, history_times=None)
+        figure = plot_forecast(forecast)
+        upright = [line for axis in figure.axes for line in axis.lines if line.get_linestyle() == "--"]
+        assert len(upright) == 2
+        assert {line.get_xdata()[0] for line in upright} == {np.datetime64("2024-03-01T12:00", "ns")}
+        assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [["now"], []]
+
+    def test_without_times_steps_count_from_now(self):
+        forecast = forecast_of(dated=False)
+        first, last = plot_forecast(forecast).axes
+        np.testing.assert_array_equal(line(first, "readings").get_xdata(), [-5, -4, -3, -2, -1, 0])
+        np.testing.assert_array_equal(line(first, "forecast").get_xdata(), [0, 1, 2, 3])
+        assert (first.get_xlabel(), last.get_xlabel()) == ("", "steps from now")
+
+    def test_one_legend_with_each_kind_once(self):
+        figure = plot_forecast(forecast_of(5))
+        (legend,) = figure.legends
+        names = [text.get_text() for text in legend.get_texts()]
+        assert names == ["readings", "forecast", "90 % interval", "50 % interval", "neighbours"]
+        assert all(axis.get_legend() is None for axis in figure.axes)
+
+    def test_the_title_tells_the_quality(self):
+        assert plot_forecast(forecast_of(5)).get_suptitle() == (
+            "Forecast of 4 of 5 variables; 15 % of the window's readings were there\n"
+            "Quality good: error about 2.1 % above that with all variables"
+        )
+        assert plot_forecast(forecast_of(1)).get_suptitle().startswith("Forecast of 1 variable; 15 %")
+
+    def test_bad_wishes(self):
+        with pytest.raises(InputError, match="variables names 'x', which is not among the 2 variables"):
+            plot_forecast(forecast_of(), ["x"])
+        with pytest.raises(InputError, match="most must be a whole number of at least 1, got 0"):
+            plot_forecast(forecast_of(), most=0)
+
+    @pytest.mark.parametrize("dated", [True, False])
+    @pytest.mark.parametrize("history", [True, False])
+    @pytest.mark.filterwarnings("error")
+    def test_the_smallest_forecast(self, tmp_path, dated, history):
+        bare = {} if history else {"history": None, "history_times": None, "paths": None}
+        save_figure(plot_forecast(forecast_of(1, 1, 1, dated=dated, **bare)), tmp_path / "a.png")
+        assert (tmp_path / "a.png").read_bytes().startswith(PNG)
 
 
 class TestSaveFigure:

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from subcast.datasets import DATASETS, load_dataset
     from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError, SubcastError
+    from subcast.forecast import Forecast
     from subcast.forecasters.trained import TrainedForecaster
     from subcast.protocol import PROTOCOLS, Protocol
     from subcast.retrieval import Neighbors, QueryTable, WindowBank
+    from subcast.saving import load
     from subcast.scaling import Scaler
     from subcast.series import Series
     from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
     from subcast.training import TrainConfig, train
     from subcast.windows import Split, Windows
+    from subcast.wrapper import Settings, SubsetForecaster
 
 __version__ = "0.1.0"
 
@@ -41,13 +44,30 @@ _HOMES = {
     "train": "training",
     "TrainConfig": "training",
     "TrainedForecaster": "forecasters.trained",
+    "SubsetForecaster": "wrapper",
+    "Settings": "wrapper",
+    "Forecast": "forecast",
+    "load": "saving",
     "SubcastError": "errors",
     "InputError": "errors",
     "DataError": "errors",
     "DataNotFoundError": "errors",
     "DataWarning": "errors",
 }
-_MODULES = ("datasets", "forecasters", "metrics", "retrieval", "series", "subsets", "training", "windows")
+_MODULES = (
+    "adapters",
+    "datasets",
+    "evaluation",
+    "forecasters",
+    "metrics",
+    "retrieval",
+    "series",
+    "subsets",
+    "training",
+    "weighting",
+    "windows",
+    "wrapper",
+)
 
 __all__ = [
     "DATASETS",
@@ -55,14 +75,17 @@ __all__ = [
     "DataError",
     "DataNotFoundError",
     "DataWarning",
+    "Forecast",
     "InputError",
     "Neighbors",
     "Protocol",
     "QueryTable",
     "Scaler",
     "Series",
+    "Settings",
     "Split",
     "SubcastError",
+    "SubsetForecaster",
     "TrainConfig",
     "TrainedForecaster",
     "WindowBank",
@@ -70,6 +93,7 @@ __all__ = [
     "cluster_variables",
     "draw_cluster_subsets",
     "draw_subsets",
+    "load",
     "load_dataset",
     "train",
 ]

@@ -22,14 +22,17 @@ _END = 1 << 16
 _TRIES = 20
 
 
-def save_arrays(folder: Path, kind: str, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+def save_arrays(
+    folder: Path, kind: str, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], beside: str = ""
+) -> None:
     """Write `arrays` into `folder` under names never used before, then replace the page that names them.
 
     Whoever opens the folder finds either all the old arrays or all the new ones. Nothing else in the folder is
-    touched; the arrays that the old page named are removed last (who has them mapped keeps them).
+    touched; the arrays that the old page named are removed last (who has them mapped keeps them). `beside` is a
+    pattern of other names that may be in the folder before its first page is.
     """
     page = folder / f"{kind}.json"
-    _check_folder(folder, kind)
+    check_folder(folder, kind, beside)
     fresh = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     token = os.urandom(8).hex()
@@ -66,11 +69,13 @@ def save_arrays(folder: Path, kind: str, facts: dict[str, Any], arrays: dict[str
                     folder.rmdir()
 
 
-def _check_folder(folder: Path, kind: str) -> None:
+def check_folder(folder: Path, kind: str, beside: str = "") -> None:
     """Raise unless the folder is new, empty or already this kind's (a first save may have been cut off)."""
     if not folder.exists() or (folder / f"{kind}.json").is_file():
         return
-    if not folder.is_dir() or not all(_is_own(path, kind) for path in folder.iterdir()):
+    if not folder.is_dir() or not all(
+        _is_own(path, kind) or re.fullmatch(beside, path.name) for path in folder.iterdir()
+    ):
         raise InputError(f"folder {folder} exists and holds no {kind}: name another, or empty it first")
 
 

@@ -165,6 +165,10 @@ class StoredWindows:
         >>> WindowBank.open(folder)
         WindowBank(27 windows of 4 steps, 2 variables, 1 feature)
         """
+        store.save_arrays(Path(folder), "bank", *self.to_store())
+
+    def to_store(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the facts and the arrays of which `from_store` makes the bank again."""
         facts = {
             "lookback": self.lookback,
             "variables": self.n,
@@ -177,7 +181,7 @@ class StoredWindows:
         arrays: dict[str, NDArray[Any]] = {"rows": self.data}
         if self._chosen is not None:
             arrays["starts"] = self._chosen
-        store.save_arrays(Path(folder), "bank", facts, arrays)
+        return facts, arrays
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
@@ -190,7 +194,11 @@ class StoredWindows:
         verify
             read all of it and compare checksums, instead of sizes and the ends of each file only
         """
-        facts, arrays = store.open_arrays(Path(folder), "bank", verify)
+        return cls.from_store(*store.open_arrays(Path(folder), "bank", verify))
+
+    @classmethod
+    def from_store(cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Make a bank of what `to_store` gave."""
         layout = Layout(facts["variables"], tuple(facts["shared"]))
         holes = np.zeros(layout.n_rows, dtype=bool)
         holes[facts["holes"]] = True

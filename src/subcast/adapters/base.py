@@ -1,0 +1,160 @@
+"""What every adapter gives: one object that takes windows and gives forecasts, whatever model is inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.axes import check_axes, check_whole, describe_axes
+from subcast.errors import InputError, missing_extra
+from subcast.names import plural, refuse_repeated_names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptedForecaster:
+    """A fitted model of any library as a function of windows, in the user's own units.
+
+    Call it on windows [b, t, n, f]; forecasts are [b, h, n]. What goes in and what comes out is checked, and the model
+    gets copies, so that it cannot change the caller's windows.
+
+    Parameters
+    ----------
+    run
+        the model: [b, t, n, f] float32, finite, raw units -> [b, h, n]
+    lookback, horizon
+        sizes of the axes t and h
+    kind
+        where the model comes from: "callable", "torch", "scikit-learn", "onnx", "darts" or "neuralforecast"
+    variables
+        the n names, in the model's order; () when the model does not know them
+    n_features
+        size of the axis f; None when the model takes whatever comes
+    path
+        the file of an ONNX model
+    batch_size
+        windows at once
+    n_variables
+        size of the axis n; None when the model takes whatever comes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def last_reading(x):
+    ...     return np.repeat(x[:, -1:, :, 0], 2, axis=1)
+    >>> last = AdaptedForecaster(last_reading, lookback=3, horizon=2, kind="callable")
+    >>> last
+    AdaptedForecaster 'callable': 3 + 2 steps of any number of variables
+    >>> last(np.arange(6.0).reshape(1, 3, 2))
+    array([[[4., 5.],
+            [4., 5.]]], dtype=float32)
+    """
+
+    run: Callable[[NDArray[np.float32]], Any]
+    lookback: int
+    horizon: int
+    kind: str
+    variables: tuple[str, ...] = ()
+    n_features: int | None = None
+    path: Path | None = None
+    batch_size: int = 512
+    n_variables: int | None = None
+
+    def __post_init__(self) -> None:
+        for argument in ("lookback", "horizon", "batch_size", "n_features", "n_variables"):
+            value = getattr(self, argument)
+            if value is not None:
+                object.__setattr__(self, argument, check_whole(argument, value))
+        names = checked_names(self.variables)
+        object.__setattr__(self, "variables", names)
+        if names:
+            if self.n_variables is not None and self.n_variables != len(names):
+                raise InputError(
+                    f"the {self.kind} model has {plural(self.n_variables, 'variable')}, "
+                    f"but variables names {len(names)}: name each variable once, in the model's order"
+                )
+            object.__setattr__(self, "n_variables", len(names))
+
+    def __repr__(self) -> str:
+        """Show kind and sizes."""
+        count = "any number of variables" if self.n_variables is None else plural(self.n_variables, "variable")
+        return f"AdaptedForecaster {self.kind!r}: {self.lookback} + {self.horizon} steps of {count}"
+
+    def __call__(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+        """Forecast windows [b, t, n, f] (or [b, t, n] without time features): [b, h, n], in raw units."""
+        windows = np.asarray(inputs)
+        if windows.dtype.kind not in "fiub":
+            raise InputError(f"inputs must be numbers, got values of type {windows.dtype}")
+        if windows.ndim == 3 and self.n_features in (None, 1):
+            windows = windows[..., None]  # [b, t, n, 1]
+        known = {"t": self.lookback, "n": self.n_variables, "f": self.n_features}
+        check_axes("inputs", windows, "btnf", **{axis: size for axis, size in known.items() if size is not None})
+        forecasts = np.empty((len(windows), self.horizon, windows.shape[2]), dtype=np.float32)
+        for first in range(0, len(windows), self.batch_size):
+            part = np.array(windows[first : first + self.batch_size], dtype=np.float32, order="C")
+            if not np.isfinite(part).all():
+                raise InputError(
+                    f"inputs holds NaN or infinities in window {first + _first_bad(part)}, and a {self.kind} model is "
+                    "run on complete windows only: fill them first"
+                )
+            forecasts[first : first + len(part)] = self._checked(self.run(part), part.shape)
+        return forecasts
+
+    def _checked(self, result: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """The model's forecasts as an array of the right shape, or one sentence on what they are instead."""
+        expected = (shape[0], self.horizon, shape[2])
+        begin = f"the {self.kind} model must turn inputs of shape {shape} into {describe_axes('bhn')} = {expected}, but"
+        try:
+            with np.errstate(over="ignore"):
+                forecasts = _numbers(result)
+        except (TypeError, ValueError):
+            raise InputError(f"{begin} gave a {type(result).__name__} that is not an array of numbers") from None
+        if forecasts.shape != expected:
+            raise InputError(f"{begin} gave shape {forecasts.shape}")
+        bad = forecasts.size - int(np.isfinite(forecasts).sum())
+        if bad:
+            raise InputError(f"{begin} {bad} of its {forecasts.size} numbers are NaN or infinite: forecasts are finite")
+        return forecasts
+
+
+def checked_names(variables: Any) -> tuple[str, ...]:
+    """The variables' names as a tuple, each there once."""
+    if isinstance(variables, str):
+        raise InputError(f"variables must be a list of names, got the text {variables!r}")
+    names = tuple(str(name) for name in variables)
+    refuse_repeated_names(names, "variables")
+    return names
+
+
+def load_library(name: str, wanted: str) -> Any:
+    """Import a library that only one adapter needs, or say how to install it.
+
+    >>> load_library("no_such_library", "from_nothing")
+    Traceback (most recent call last):
+        ...
+    ModuleNotFoundError: from_nothing needs no_such_library: install it with pip install no_such_library
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        plain = f"{wanted} needs {error.name}: install it with pip install {(error.name or name).partition('.')[0]}"
+        raise ModuleNotFoundError(missing_extra(error, wanted) or plain, name=error.name) from None
+
+
+def _numbers(result: Any) -> NDArray[np.float32]:
+    if hasattr(result, "detach"):
+        result = result.detach().cpu().float()  # NumPy has no bfloat16
+    array = np.asarray(result)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(array.dtype)
+    return array.astype(np.float32)
+
+
+def _first_bad(part: NDArray[np.float32]) -> int:
+    """The first window that holds something not finite."""
+    return int(np.argmin(np.isfinite(part).all(axis=(1, 2, 3))))

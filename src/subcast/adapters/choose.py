@@ -1,0 +1,147 @@
+"""Whatever model a user brings: find its adapter, and check that it fits the data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from subcast.adapters.base import AdaptedForecaster
+from subcast.adapters.darts import from_darts
+from subcast.adapters.function import from_callable
+from subcast.adapters.neuralforecast import from_neuralforecast
+from subcast.adapters.onnx import from_onnx
+from subcast.adapters.pytorch import from_torch
+from subcast.adapters.sklearn import from_sklearn
+from subcast.checkpoint import SETTINGS_FILE, load_forecaster
+from subcast.errors import DataNotFoundError, InputError, missing_extra
+from subcast.names import listed, plural
+
+_ACCEPTED = (
+    "a model of subcast or a folder with one, a function of windows, a torch module, a fitted scikit-learn regressor, "
+    "a path ending in .onnx, a fitted darts or neuralforecast model, or what one of subcast.adapters gives"
+)
+
+
+def adapt(model: Any, *, lookback: int, horizon: int, variables: Sequence[str], n_features: int | None = None) -> Any:
+    """Turn whatever model came into a forecaster of these windows, or say in one sentence why not.
+
+    Parameters
+    ----------
+    model
+        a model of subcast or a folder with one, a function of windows, a torch module, a fitted scikit-learn
+        regressor, a path ending in .onnx, a fitted darts or neuralforecast model, or what an adapter gave
+    lookback, horizon, n_features
+        sizes of the axes t, h and f of the windows at hand
+    variables
+        their n names
+
+    Returns
+    -------
+    AdaptedForecaster
+        or the model itself when it is a `TrainedForecaster`; either way a callable [b, t, n, f] -> [b, h, n] with
+        `lookback`, `horizon` and `variables`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> last = adapt(lambda x: x[:, -2:, :, 0], lookback=3, horizon=2, variables=["a", "b"], n_features=1)
+    >>> last
+    AdaptedForecaster 'callable': 3 + 2 steps of 2 variables
+    >>> adapt(last, lookback=12, horizon=2, variables=["a", "b"])
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: the model is made for lookback 3, but the windows have 12: split with lookback=3
+    """
+    names = tuple(variables)
+    forecaster = _adapted(model, lookback, horizon, names, n_features)
+    _check_fit(forecaster, lookback, horizon, names, n_features)
+    return forecaster
+
+
+def _adapted(model: Any, lookback: int, horizon: int, variables: tuple[str, ...], n_features: int | None) -> Any:
+    sizes: dict[str, Any] = {"lookback": lookback, "horizon": horizon, "variables": variables}
+    if isinstance(model, str | Path):
+        return _from_path(Path(model), sizes)
+    if isinstance(model, type):
+        raise InputError(f"model is the class {model.__name__} itself: give a fitted {model.__name__}(...)")
+    if _comes_from(model, "neuralforecast"):
+        return _from_neuralforecast_object(model)
+    if _comes_from(model, "darts") and hasattr(model, "predict"):
+        return from_darts(model, horizon=horizon)
+    if _is_torch_module(model):
+        return from_torch(model, **sizes, n_features=n_features)
+    if _is_forecaster(model):
+        return model
+    if hasattr(model, "predict") and hasattr(model, "n_features_in_"):
+        return from_sklearn(model, **sizes, n_features=n_features or 1)
+    if hasattr(model, "predict") and hasattr(model, "get_params"):
+        raise InputError(f"the {type(model).__name__} is not fitted: fit it on adapters.flatten(train) first")
+    if callable(model):
+        return from_callable(model, **sizes, n_features=n_features)
+    raise InputError(f"model must be {_ACCEPTED}, got {type(model).__name__}")
+
+
+def _from_path(path: Path, sizes: dict[str, Any]) -> Any:
+    if path.suffix.lower() == ".onnx":
+        return from_onnx(path, **sizes)
+    if (path / SETTINGS_FILE).is_file():
+        try:
+            return load_forecaster(path)
+        except ModuleNotFoundError as error:
+            sentence = missing_extra(error, f"the model in {path}")
+            raise (error if sentence is None else ModuleNotFoundError(sentence, name=error.name)) from None
+    raise DataNotFoundError(f"{path} is neither an .onnx file nor a folder with {SETTINGS_FILE}: give {_ACCEPTED}")
+
+
+def _from_neuralforecast_object(model: Any) -> AdaptedForecaster:
+    if not hasattr(model, "models"):
+        raise InputError(f"give the fitted NeuralForecast that holds the {type(model).__name__}, not the model alone")
+    return from_neuralforecast(model)
+
+
+def _comes_from(model: Any, library: str) -> bool:
+    return any(kind.__module__.partition(".")[0] == library for kind in type(model).__mro__)
+
+
+def _is_torch_module(model: Any) -> bool:
+    torch = sys.modules.get("torch")  # nobody has a module of a library that is not imported
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _is_forecaster(model: Any) -> bool:
+    return callable(model) and all(hasattr(model, name) for name in ("lookback", "horizon", "variables"))
+
+
+def _check_fit(model: Any, lookback: int, horizon: int, names: tuple[str, ...], n_features: int | None) -> None:
+    for argument, wanted in (("lookback", lookback), ("horizon", horizon)):
+        found = getattr(model, argument)
+        if found != wanted:
+            raise InputError(
+                f"the model is made for {argument} {found}, but the windows have {wanted}: "
+                f"split with {argument}={found}"
+            )
+    _check_variables(tuple(model.variables), getattr(model, "n_variables", None), names)
+    features = getattr(model, "n_features", None)
+    if n_features is not None and features is not None and features != n_features:
+        raise InputError(
+            f"the model takes {plural(features, 'feature')} (the reading and {features - 1} of time), but the windows "
+            f"have {n_features}: choose them with series.with_features(...)"
+        )
+
+
+def _check_variables(known: tuple[str, ...], n: int | None, names: tuple[str, ...]) -> None:
+    if n is not None and n != len(names):
+        advice = "" if n > 1 else ": fit it on all variables together, as one multivariate series"
+        raise InputError(f"the model takes {plural(n, 'variable')}, but the windows have {len(names)}{advice}")
+    if not known or known == names:
+        return
+    if set(known) == set(names):
+        place = next(place for place, (a, b) in enumerate(zip(known, names, strict=True)) if a != b)
+        raise InputError(
+            f"the model has the same variables in another order (at place {place} {known[place]!r}, the windows "
+            f"{names[place]!r}): put them in the model's order with series.select(model.variables)"
+        )
+    strange = [name for name in names if name not in set(known)]
+    raise InputError(f"the model does not know the variables {listed(strange)}: it was fitted on {listed(known)}")

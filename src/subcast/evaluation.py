@@ -1,0 +1,190 @@
+"""Compare ways to forecast from a subset: same windows, same draws of S, gaps to the oracle with paired intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.errors import InputError
+from subcast.metrics import ErrorSums, Gap, paired_gap
+from subcast.progress import progress_bar
+from subcast.windows import Windows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from subcast.wrapper import SubsetForecaster
+
+ORACLE = "oracle"
+_AT_ONCE = 1024
+
+Method = Callable[[Windows, NDArray[np.int64]], NDArray[np.floating[Any]]]
+"""From windows and S (indices in increasing order) to forecasts of S, [b, h, s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Errors of each method for each draw of S.
+
+    Parameters
+    ----------
+    mae, rmse
+        of each method by name, [draws, h]
+    draws
+        the draws of S
+    windows
+        how many test windows
+    """
+
+    mae: Mapping[str, NDArray[np.float64]]
+    rmse: Mapping[str, NDArray[np.float64]]
+    draws: Sequence[NDArray[np.int64]]
+    windows: int
+
+    def errors(self, method: str, metric: str, step: int) -> NDArray[np.float64]:
+        """The error of each draw at one step (from 1), [draws]."""
+        table = {"mae": self.mae, "rmse": self.rmse}[metric]
+        return table[method][:, step - 1]
+
+    def gap(self, method: str, metric: str = "mae", step: int | None = None, *, base: str = ORACLE) -> Gap:
+        """The gap of a method to the oracle (or another), in per cent, with a paired bootstrap interval."""
+        last = self.mae[method].shape[1] if step is None else step
+        return paired_gap(self.errors(method, metric, last), self.errors(base, metric, last))
+
+    def table(self, step: int | None = None) -> pd.DataFrame:
+        """One row a method: mean and deviation over draws of S, and the gap to the oracle, at one step (the last)."""
+        import pandas as pd
+
+        rows = []
+        for method in self.mae:
+            row: dict[str, Any] = {"method": method}
+            for metric in ("mae", "rmse"):
+                last = self.mae[method].shape[1] if step is None else step
+                errors = self.errors(method, metric, last)
+                gap = self.gap(method, metric, last) if ORACLE in self.mae else None
+                row |= {
+                    metric: float(errors.mean()),
+                    f"{metric}_deviation": float(errors.std(ddof=1)) if len(errors) > 1 else float("nan"),
+                    f"{metric}_gap": float("nan") if gap is None else gap.gap,
+                    f"{metric}_gap_lower": float("nan") if gap is None else gap.lower,
+                    f"{metric}_gap_upper": float("nan") if gap is None else gap.upper,
+                }
+            rows.append(row)
+        return pd.DataFrame(rows).set_index("method")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain values, for JSON."""
+        return {
+            "windows": self.windows,
+            "draws": [draw.tolist() for draw in self.draws],
+            "mae": {name: errors.tolist() for name, errors in self.mae.items()},
+            "rmse": {name: errors.tolist() for name, errors in self.rmse.items()},
+        }
+
+
+def evaluate(
+    methods: Mapping[str, Method],
+    test: Windows,
+    draws: Sequence[NDArray[np.int64]],
+    *,
+    progress: bool = True,
+) -> Evaluation:
+    """Run every method on the same windows under the same draws of S.
+
+    Parameters
+    ----------
+    methods
+        by name; the one called "oracle" is what gaps are taken to
+    test
+        windows; targets of NaN do not count
+    draws
+        of S, as `draw_subsets` gives them
+    progress
+        whether to show a bar
+
+    Examples
+    --------
+    >>> from subcast.series import Series
+    >>> rng = np.random.default_rng(0)
+    >>> test = Series(rng.normal(size=(60, 4)).cumsum(axis=0)).windows(lookback=3, horizon=2)
+    >>> def last_value(windows, present):
+    ...     return np.repeat(windows.readings[:, -1:, present], 2, axis=1)
+    >>> found = evaluate({"oracle": last_value, "zero": lambda w, s: 0 * last_value(w, s)}, test, [np.array([1, 2])])
+    >>> found.mae["oracle"].shape, found.gap("oracle").gap
+    ((1, 2), 0.0)
+    """
+    if not draws:
+        raise InputError("draws is empty: give at least one S")
+    mae: dict[str, list[NDArray[np.float64]]] = {name: [] for name in methods}
+    rmse: dict[str, list[NDArray[np.float64]]] = {name: [] for name in methods}
+    with progress_bar("evaluating", len(draws) * len(methods), progress) as advance:
+        for draw in draws:
+            present = np.sort(np.asarray(draw))
+            for name, method in methods.items():
+                sums = ErrorSums.nothing(test.horizon)
+                for first in range(0, len(test), _AT_ONCE):
+                    part = test[first : first + _AT_ONCE]
+                    sums += ErrorSums.of(method(part, present), part.targets[:, :, present])
+                mae[name].append(sums.mae_by_step)
+                rmse[name].append(sums.rmse_by_step)
+                advance(1)
+    return Evaluation(
+        {name: np.stack(rows) for name, rows in mae.items()},
+        {name: np.stack(rows) for name, rows in rmse.items()},
+        list(draws),
+        len(test),
+    )
+
+
+def oracle(robust: SubsetForecaster) -> Method:
+    """The wrapped model with all variables in."""
+    engine, _ = robust._fitted()
+
+    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        inputs = _without_nan(robust, windows)
+        return engine.run(inputs, present)
+
+    return method
+
+
+def partial_inputs(robust: SubsetForecaster) -> Method:
+    """The model with absent inputs at the mean; our graph models also lose the edges of absent variables."""
+    engine, _ = robust._fitted()
+    usual = engine.space.centre.mean(axis=0)  # [n]
+    ours = hasattr(engine.model, "module") and hasattr(engine.model, "graph_source")
+
+    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        if ours:
+            return np.asarray(engine.model.predict(windows.batch().inputs, present=present, wanted=present))
+        inputs = _without_nan(robust, windows)
+        absent = np.setdiff1d(np.arange(engine.n), present)
+        inputs[:, :, absent, 0] = usual[absent]
+        return engine.run(inputs, present)
+
+    return method
+
+
+def wrapped(robust: SubsetForecaster) -> Method:
+    """The wrapper."""
+
+    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return robust.predict_many(windows, present=present, levels=()).mean
+
+    return method
+
+
+def _without_nan(robust: SubsetForecaster, windows: Windows) -> NDArray[np.float32]:
+    """The windows as the model takes them; missing readings count as usual, those of our models as in training."""
+    engine, _ = robust._fitted()
+    inputs = windows.batch().inputs
+    if hasattr(engine.model, "module"):
+        return inputs
+    holes = np.isnan(inputs[..., 0])
+    if holes.any():
+        usual = np.broadcast_to(engine.space.centre.mean(axis=0), holes.shape)
+        inputs[..., 0][holes] = usual[holes]
+    return inputs

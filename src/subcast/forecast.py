@@ -1,0 +1,414 @@
+"""Forecast: what a wrapped forecaster says, how sure it is, and which days of the past it leaned on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.atomic import whole_file
+from subcast.errors import InputError
+from subcast.names import plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUALITIES = ("full", "good", "fair", "poor")
+"""The words for a forecast, from all variables there to hardly any."""
+
+_ROWS_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast:
+    """The forecast of one window, or of a batch of windows with the same variables present.
+
+    A batch has one more axis, `b`, in front; `forecast[3]` is the forecast of its window 3.
+
+    Parameters
+    ----------
+    variables
+        the s variables forecast: those present and, where asked for, absent ones
+    mean
+        [h, s], or [b, h, s] for a batch
+    levels
+        of the intervals, such as (0.9,); empty without intervals
+    bounds
+        [l, 2, h, s] or [l, 2, b, h, s], lower and upper bound at each level
+    observed
+        [s] or [b, s], the share of each variable's readings in the window that were there
+    observed_share
+        the share of all readings of the window that were there, a number or [b]
+    times
+        [h] or [b, h] moments of the steps ahead; None when steps are only counted
+    neighbor_index
+        [k] or [b, k], the training step at which each neighbour starts; -1 where there is none
+    neighbor_distance
+        [k] or [b, k]
+    weights
+        [k] or [b, k], how much each neighbour counted; they sum to 1
+    neighbor_times
+        [k] or [b, k], the moment of each neighbour's last step
+    quality
+        a word for dashboards: "full", "good", "fair" or "poor"
+    expected_gap
+        by how many per cent the error exceeds that with all variables, as measured in validation; None if unknown
+    history, history_times
+        [t, s] and [t], the window itself (of one window only)
+    paths
+        a function that gives [k, t + h, s], the neighbours' own past and future (of one window only)
+    freq, unit
+        the rate, and what the readings are in
+
+    Examples
+    --------
+    >>> forecast = Forecast(
+    ...     variables=("inflow",), mean=np.array([[1.0], [2.0]]), levels=(0.9,), bounds=np.array([[[[0.5], [1.0]], [[1.5], [3.0]]]]),
+    ...     observed=np.array([1.0]), observed_share=0.25, times=None, neighbor_index=np.array([40, 7]),
+    ...     neighbor_distance=np.array([0.1, 0.3]), weights=np.array([0.75, 0.25]), neighbor_times=None,
+    ...     quality="good", expected_gap=2.1)
+    >>> forecast
+    Forecast of 1 variable, 2 steps ahead
+      quality good: error about 2.1 % above that with all variables, 25 % of the window observed
+      intervals at 90 %, 2 neighbours
+    >>> forecast.frame
+      variable  step  mean  lower  upper  observed
+    0   inflow     1   1.0    0.5    1.5      True
+    1   inflow     2   2.0    1.0    3.0      True
+    >>> forecast.neighbors
+       rank  start  distance  weight
+    0     1     40       0.1    0.75
+    1     2      7       0.3    0.25
+    """  # noqa: E501
+
+    variables: tuple[str, ...]
+    mean: NDArray[np.float32]
+    levels: tuple[float, ...]
+    bounds: NDArray[np.float32] | None
+    observed: NDArray[np.float32]
+    observed_share: float | NDArray[np.floating[Any]]
+    times: NDArray[np.datetime64] | None
+    neighbor_index: NDArray[np.int64]
+    neighbor_distance: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    neighbor_times: NDArray[np.datetime64] | None
+    quality: str
+    expected_gap: float | None
+    history: NDArray[np.float32] | None = None
+    history_times: NDArray[np.datetime64] | None = None
+    paths: Callable[[], NDArray[np.float32]] | None = None
+    freq: str | None = None
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mean.ndim not in (2, 3):
+            raise InputError(f"mean must be [h, s], or [b, h, s] for a batch, got shape {self.mean.shape}")
+        *batch, h, s = self.mean.shape
+        k = self.neighbor_index.shape[-1] if self.neighbor_index.ndim else 0
+        levels = len(self.levels)
+        if (self.bounds is None) != (levels == 0):
+            raise InputError("levels and bounds go together: give both, or neither")
+        _check_shape("variables", np.empty(len(self.variables)), (s,))
+        _check_shape("bounds", self.bounds, (levels, 2, *batch, h, s))
+        _check_shape("observed", self.observed, (*batch, s))
+        _check_shape("observed_share", np.asarray(self.observed_share), tuple(batch))
+        _check_shape("times", self.times, (*batch, h))
+        _check_shape("neighbor_index", self.neighbor_index, (*batch, k))
+        _check_shape("neighbor_distance", self.neighbor_distance, (*batch, k))
+        _check_shape("weights", self.weights, (*batch, k))
+        _check_shape("neighbor_times", self.neighbor_times, (*batch, k))
+        if self.quality not in QUALITIES:
+            raise InputError(f"quality must be one of {', '.join(QUALITIES)}, got {self.quality!r}")
+        if self.history is not None:
+            self._check_history(self.history, s)
+
+    def _check_history(self, history: NDArray[np.float32], s: int) -> None:
+        if self.is_batch:
+            raise InputError("history goes with the forecast of one window, and this is a batch")
+        _check_shape("history", history, (len(history), s))
+        _check_shape("history_times", self.history_times, (len(history),))
+
+    # What it is
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it holds the forecasts of several windows."""
+        return self.mean.ndim == 3
+
+    @property
+    def horizon(self) -> int:
+        """The number of steps ahead."""
+        return self.mean.shape[-2]
+
+    def __getitem__(self, window: int) -> Forecast:
+        """The forecast of one window of a batch."""
+        if not self.is_batch:
+            raise InputError("this forecast is of one window already: only a batch can be indexed")
+        b = self.mean.shape[0]
+        if isinstance(window, bool) or not isinstance(window, int | np.integer) or not -b <= window < b:
+            raise InputError(f"a batch is indexed by a window's number, here 0 to {b - 1}, got {window!r}")
+        return replace(
+            self,
+            mean=self.mean[window],
+            bounds=None if self.bounds is None else self.bounds[:, :, window],
+            observed=self.observed[window],
+            observed_share=float(np.asarray(self.observed_share)[window]),
+            times=None if self.times is None else self.times[window],
+            neighbor_index=self.neighbor_index[window],
+            neighbor_distance=self.neighbor_distance[window],
+            weights=self.weights[window],
+            neighbor_times=None if self.neighbor_times is None else self.neighbor_times[window],
+            paths=None,
+        )
+
+    def __iter__(self) -> Iterator[Forecast]:
+        """The forecasts of a batch, window by window."""
+        return (self[window] for window in range(self.mean.shape[0] if self.is_batch else 1))
+
+    @property
+    def quality_words(self) -> str:
+        """How good the forecast is expected to be, in words for a title."""
+        words, gap = f"quality {self.quality}", self.expected_gap
+        if self.quality == "full":
+            return f"{words}: the plain forecast"
+        if gap is None or not np.isfinite(gap):
+            return words
+        if abs(gap) < 0.05:
+            return f"{words}: error about the same as with all variables"
+        return f"{words}: error about {abs(gap):.1f} % {'above' if gap > 0 else 'below'} that with all variables"
+
+    # Intervals
+
+    @property
+    def lower(self) -> NDArray[np.float32]:
+        """The lower bound at the first level, of the shape of `mean`."""
+        return self._bounds_of(0)[0]
+
+    @property
+    def upper(self) -> NDArray[np.float32]:
+        """The upper bound at the first level, of the shape of `mean`."""
+        return self._bounds_of(0)[1]
+
+    def interval(self, level: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The lower and the upper bound at a level, each of the shape of `mean`."""
+        places = np.flatnonzero(np.isclose(self.levels, level)) if self.levels else np.zeros(0, np.int64)
+        if self.levels and not places.size:
+            known = ", ".join(f"{known:g}" for known in self.levels)
+            raise InputError(f"level must be one of those the forecast was made with ({known}), got {level!r}")
+        lower, upper = self._bounds_of(int(places[0]) if places.size else 0)
+        return lower, upper
+
+    def _bounds_of(self, place: int) -> NDArray[np.float32]:
+        if self.bounds is None:
+            raise InputError(
+                "this forecast has no intervals: they need validation windows (fit with val=) and a level (levels=)"
+            )
+        return self.bounds[place]
+
+    # As tables
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A long table: variable, time, step, mean, lower, upper, observed; `window` first for a batch.
+
+        With several levels there are `lower_50`, `upper_50` and the like as well; without intervals no bounds, and
+        without times no time. `observed` says whether the variable had a reading in the window.
+        """
+        import pandas as pd
+
+        b, h, s = self._mean_of_batch.shape
+        columns: dict[str, Any] = {}
+        if self.is_batch:
+            columns["window"] = np.repeat(np.arange(b), s * h)
+        columns["variable"] = np.tile(np.repeat(np.array(self.variables, dtype=object), h), b)
+        if self.times is not None:
+            columns["time"] = np.broadcast_to(self.times.reshape(b, 1, h), (b, s, h)).ravel()
+        columns["step"] = np.tile(np.arange(1, h + 1), b * s)
+        columns["mean"] = _variable_major(self.mean)
+        if self.bounds is not None:
+            columns["lower"], columns["upper"] = _variable_major(self.lower), _variable_major(self.upper)
+            for level, (lower, upper) in zip(self.levels, self.bounds, strict=True) if len(self.levels) > 1 else ():
+                columns[f"lower_{_per_cent(level)}"] = _variable_major(lower)
+                columns[f"upper_{_per_cent(level)}"] = _variable_major(upper)
+        columns["observed"] = np.repeat(self.observed.ravel() > 0, h)
+        return pd.DataFrame(columns)
+
+    @property
+    def wide(self) -> pd.DataFrame:
+        """The mean as a table with a row for each step ahead and a column for each variable (one window only)."""
+        import pandas as pd
+
+        self._refuse_batch("wide")
+        index: Any = (
+            pd.RangeIndex(1, self.horizon + 1, name="step")
+            if self.times is None
+            else pd.DatetimeIndex(self.times, name="time")
+        )
+        return pd.DataFrame(self.mean, index=index, columns=list(self.variables), copy=True)
+
+    @cached_property
+    def neighbors(self) -> pd.DataFrame:
+        """The windows of the past it leaned on, nearest first: rank, start, end, distance, weight.
+
+        `start` counts training steps; `end` is the moment of the neighbour's last step, there when the training
+        series had times. For a batch `window` comes first.
+        """
+        import pandas as pd
+
+        index = np.atleast_2d(self.neighbor_index)  # [b, k]
+        window, rank = np.nonzero(index >= 0)
+        columns: dict[str, Any] = {"window": window} if self.is_batch else {}
+        columns |= {"rank": rank + 1, "start": index[window, rank]}
+        if self.neighbor_times is not None:
+            columns["end"] = np.atleast_2d(self.neighbor_times)[window, rank]
+        columns["distance"] = np.atleast_2d(self.neighbor_distance)[window, rank]
+        columns["weight"] = np.atleast_2d(self.weights)[window, rank]
+        return pd.DataFrame(columns)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write `frame` to a .csv file, whole or not at all."""
+        with whole_file(path, (".csv",)) as temporary:
+            self.frame.to_csv(temporary, index=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it all as plain data, for JSON: arrays as nested lists, moments as text, what is no number as None."""
+        return {
+            "variables": list(self.variables),
+            "times": _texts(self.times),
+            "mean": _plain(self.mean),
+            "intervals": [
+                {"level": float(level), "lower": _plain(lower), "upper": _plain(upper)}
+                for level, (lower, upper) in zip(self.levels, () if self.bounds is None else self.bounds, strict=True)
+            ],
+            "observed": _plain(self.observed),
+            "observed_share": _plain(self.observed_share),
+            "quality": self.quality,
+            "expected_gap": None if self.expected_gap is None else _plain(self.expected_gap),
+            "neighbors": {
+                "start": self.neighbor_index.tolist(),
+                "end": _texts(self.neighbor_times),
+                "distance": _plain(self.neighbor_distance),
+                "weight": _plain(self.weights),
+            },
+            "freq": self.freq,
+            "unit": self.unit,
+        }
+
+    # For the eye
+
+    def plot(self, variables: ArrayLike | list[str] | None = None, path: str | Path | None = None) -> Any:
+        """Draw history, forecast, intervals and neighbours' paths of some variables (one window only).
+
+        Parameters
+        ----------
+        variables
+            which, by name, by number or by a boolean mask; by default four spread evenly
+        path
+            a .png, .pdf or .svg file to write as well
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from subcast.plots import plot_forecast, save_figure
+
+        figure = plot_forecast(self, variables)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
+
+    def __repr__(self) -> str:
+        """Show what is forecast, how good it is, and what it rests on."""
+        return "\n  ".join([self._shape_line(), self._quality_line(), self._basis_line()])
+
+    def _repr_html_(self) -> str:
+        """Show the same and the first rows of `frame`, in notebooks."""
+        head, *rest = (escape(line.strip()) for line in repr(self).splitlines())
+        rows = self.frame
+        more = f"<p>{len(rows) - _ROWS_SHOWN:,} more rows in <code>.frame</code></p>" if len(rows) > _ROWS_SHOWN else ""
+        table = rows.head(_ROWS_SHOWN).to_html(index=False, border=0, float_format="{:.4g}".format)
+        return f"<div><p><b>{head}</b><br>{'<br>'.join(rest)}</p>{table}{more}</div>"
+
+    def _shape_line(self) -> str:
+        line = f"Forecast of {plural(len(self.variables), 'variable')}, {plural(self.horizon, 'step')} ahead"
+        if self.freq:
+            line += f" of {self.freq}"
+        if self.is_batch:
+            return f"{line}, for {plural(self.mean.shape[0], 'window')}"
+        if self.times is not None and self.times.size:
+            line += f": {_text(self.times[0])} to {_text(self.times[-1])}"
+        return line
+
+    def _quality_line(self) -> str:
+        words = self.quality_words
+        share = np.asarray(self.observed_share, dtype=np.float64)
+        if not share.size:
+            return words
+        low, high = float(share.min()), float(share.max())
+        seen = dict.fromkeys((f"{100 * low:.0f}", f"{100 * high:.0f}"))  # one figure when both are the same
+        return f"{words}, {' to '.join(seen)} % of the window observed"
+
+    def _basis_line(self) -> str:
+        levels = " and ".join(f"{_per_cent(level)} %" for level in self.levels)
+        line = f"intervals at {levels}" if levels else "no intervals"
+        if self.is_batch:
+            return line
+        found = self.neighbor_index >= 0
+        if not found.any():
+            return f"{line}, no neighbours"
+        line += f", {plural(int(found.sum()), 'neighbour')}"
+        if self.neighbor_times is not None:
+            first = int(np.argmax(np.where(found, self.weights, -1)))
+            ending, weight = _text(self.neighbor_times[first]), 100 * self.weights[first]
+            line += f", the weightiest ending {ending} ({weight:.0f} %)"
+        return line
+
+    @property
+    def _mean_of_batch(self) -> NDArray[np.float32]:
+        return self.mean if self.is_batch else self.mean[None]
+
+    def _refuse_batch(self, wanted: str) -> None:
+        if self.is_batch:
+            raise InputError(
+                f"{wanted} shows one window, and this forecast has {self.mean.shape[0]}: pick one, as in forecast[0]"
+            )
+
+
+def _check_shape(name: str, array: NDArray[Any] | None, wanted: tuple[int, ...]) -> None:
+    if array is not None and array.shape != wanted:
+        raise InputError(f"{name} of a forecast must have shape {wanted}, got {array.shape}")
+
+
+def _variable_major(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[(b,) h, s] flat, all steps of a variable together."""
+    return np.swapaxes(values, -1, -2).ravel()
+
+
+def _per_cent(level: float) -> str:
+    return f"{100 * level:g}"
+
+
+def _plain(values: Any) -> Any:
+    numbers = np.asarray(values)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        numbers = numbers.astype(object)
+        numbers[~finite] = None
+    return numbers.tolist()
+
+
+def _texts(times: NDArray[np.datetime64] | None) -> Any:
+    if times is None:
+        return None
+    seconds = times.astype("datetime64[s]")
+    return np.datetime_as_string(seconds if (seconds == times).all() else times).tolist()
+
+
+def _text(moment: np.datetime64) -> str:
+    return str(moment.astype("datetime64[m]")).replace("T", " ")

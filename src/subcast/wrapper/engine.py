@@ -1,0 +1,364 @@
+"""From what arrived to a forecast: retrieve, complete, run the model, blend with the specialist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast import weighting
+from subcast.retrieval import Neighbors, WindowBank
+from subcast.windows import Windows
+from subcast.wrapper.moments import LagMoments
+from subcast.wrapper.plans import Plan, PlanCache
+from subcast.wrapper.pooling import pool_mean, pool_median
+from subcast.wrapper.seen import SeenForecasts
+from subcast.wrapper.settings import Settings
+from subcast.wrapper.space import Space, clock_features, slot_of
+
+_AT_ONCE = 256  # windows worked on together
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """Windows as they arrived, in raw units.
+
+    Parameters
+    ----------
+    values
+        [b, t, n], NaN where there is no reading
+    features
+        [b, t, f - 1], the time features, or None
+    slots
+        [b], the slot of the day of each window's first step
+    consecutive
+        whether each window begins one step after the one before
+    """
+
+    values: NDArray[np.float32]
+    features: NDArray[np.float32] | None
+    slots: NDArray[np.int64]
+    consecutive: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, part: Any) -> Arrived:
+        """Some of the windows, by a slice or by their numbers."""
+        features = None if self.features is None else self.features[part]
+        together = self.consecutive and isinstance(part, slice) and part.step in (None, 1)
+        return replace(self, values=self.values[part], features=features, slots=self.slots[part], consecutive=together)
+
+    @classmethod
+    def of(cls, windows: Windows, slots_a_day: int) -> Arrived:
+        """The windows of a series, as views."""
+        times = windows.series.times
+        if times is None or slots_a_day == 1:
+            slots = np.zeros(len(windows), dtype=np.int64)
+        else:
+            slots = slot_of(times, slots_a_day)[np.asarray(windows.starts, dtype=np.int64)]
+        return cls(windows.readings, windows.features, slots, windows.starts.step == 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """What retrieval and completion make of some windows, in the normalised space."""
+
+    arrived: Arrived
+    present: NDArray[np.int64]
+    neighbors: Neighbors
+    weights: NDArray[np.float32]  # [b, k]
+    readings: NDArray[np.float32]  # [b, t, s]: those of S, holes filled
+    pooled: NDArray[np.float32]  # [b, t, n]: the neighbours' readings, averaged
+    solved: NDArray[np.float32] | None  # [b, p]: what the regressions share
+    plan: Plan | None
+
+
+class Engine:
+    """All that was learnt from the training windows, and the steps of a forecast.
+
+    Parameters
+    ----------
+    model
+        [b, t, n, f] to [b, h, n], raw units
+    space
+        the normalised coordinates
+    bank
+        the training windows in them
+    moments
+        of the same, None when no regression is wanted
+    lookback, horizon, n_features
+        sizes
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        space: Space,
+        bank: WindowBank,
+        moments: LagMoments | None,
+        seen: SeenForecasts,
+        *,
+        lookback: int,
+        horizon: int,
+        n_features: int,
+        bank_slots: NDArray[np.int64],
+        clock: float,
+    ) -> None:
+        self.model, self.space, self.bank, self.moments, self.seen = model, space, bank, moments, seen
+        self.lookback, self.horizon, self.n_features = lookback, horizon, n_features
+        self.bank_slots = bank_slots  # [t]: of the training series' steps
+        self.clock = clock
+        self.n = bank.n
+        self.plans = None if moments is None else PlanCache(moments, self.n, lookback, horizon)
+        self.passes = 0  # windows that went through the model, for those who count
+
+    @classmethod
+    def fit(cls, model: Any, train: Windows, settings: Settings, seen: SeenForecasts) -> Engine:
+        """Compute the training moments and lay out the bank."""
+        series = train.series
+        space = Space.fit(train, per_variable=settings.per_variable, daily_profile=settings.daily_profile)
+        slots = np.zeros(len(series), dtype=np.int64)
+        if space.slots > 1 and series.times is not None:
+            slots = slot_of(series.times, space.slots)
+        normal = space.normalise(series.values, slots)  # [t, n]
+        clock = settings.clock if space.slots > 1 else 0.0
+        shared = series.features if settings.features_in_distance else None
+        if clock > 0:
+            points = clock_features(slots, space.slots, clock)
+            shared = points if shared is None else np.concatenate([shared, points], axis=1)
+        bank = WindowBank(
+            normal,
+            train.lookback,
+            starts=np.asarray(train.starts, dtype=np.int64),
+            shared=shared,
+            names=series.variables,
+        )
+        used = normal[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
+        needs_moments = settings.pool or settings.correction > 0 or settings.lean > 0
+        moments = LagMoments.fit(used, train.lookback + train.horizon) if needs_moments else None
+        return cls(
+            model,
+            space,
+            bank,
+            moments,
+            seen,
+            lookback=train.lookback,
+            horizon=train.horizon,
+            n_features=series.n_features,
+            bank_slots=slots,
+            clock=clock,
+        )
+
+    # The steps of a forecast
+
+    def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
+        """The slots of the day of some steps of each window, [b, length]."""
+        return (arrived.slots[:, None] + skip + np.arange(length)) % self.space.slots
+
+    def normal(self, arrived: Arrived, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The readings of S in the normalised space, [b, t, s]."""
+        readings = arrived.values[:, :, present]
+        return self.space.normalise(readings, self.slots(arrived, self.lookback), present)
+
+    def shared(self, arrived: Arrived, settings: Settings) -> NDArray[np.float32] | None:
+        """What the bank compares besides readings, [b, t, g]."""
+        parts = []
+        if settings.features_in_distance and arrived.features is not None:
+            parts.append(arrived.features)
+        if self.clock > 0:
+            parts.append(clock_features(self.slots(arrived, self.lookback), self.space.slots, self.clock))
+        return np.concatenate(parts, axis=2) if parts else None
+
+    def find(self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, k: int | None = None) -> Neighbors:
+        """The nearest training windows, looking only at S."""
+        k = min(settings.neighbors if k is None else k, len(self.bank))
+        normal = self.normal(arrived, present)
+        shared = self.shared(arrived, settings)
+        if arrived.consecutive and len(arrived) > 1:
+            steps = np.concatenate([normal[0], normal[1:, -1]])  # [b + t - 1, s]
+            along = None if shared is None else np.concatenate([shared[0], shared[1:, -1]])
+            return self.bank.nearest_sliding(steps, present, k, settings.exponent, shared=along)
+        return self.bank.nearest(normal, present, k, settings.exponent, shared=shared)
+
+    def weigh(self, neighbors: Neighbors, settings: Settings) -> NDArray[np.float32]:
+        """The weights of the neighbours, [b, k], all but FDW's."""
+        if settings.weighting == "distance":
+            return weighting.by_distance(neighbors.distance, settings.temperature)
+        if settings.weighting == "rank":
+            return weighting.by_rank(neighbors.distance)
+        return weighting.uniform(neighbors.distance)
+
+    def complete(
+        self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, neighbors: Neighbors
+    ) -> Completed:
+        """Average the neighbours and find what they get wrong on S."""
+        weights = self.weigh(neighbors, settings)
+        everyone = np.arange(self.n)
+        pooled = pool_mean(self.bank.data, self.starts_of(neighbors), weights, everyone, 0, self.lookback)
+        readings = _filled(self.normal(arrived, present), pooled[:, :, present])
+        plan = solved = None
+        if self.plans is not None and settings.uses_regression:
+            plan = self.plans.get(present, settings.ridge)
+            solved = plan.solve(readings - pooled[:, :, present])
+        return Completed(arrived, present, neighbors, weights, readings, pooled, solved, plan)
+
+    def model_inputs(self, done: Completed, correction: float) -> NDArray[np.float32]:
+        """The completed windows in raw units, [b, t, n, f]."""
+        z = done.pooled.copy()  # [b, t, n]
+        if correction > 0 and done.plan is not None and done.solved is not None and done.plan.absent.size:
+            z[:, :, done.plan.absent] += np.float32(correction) * done.plan.inputs(done.solved)
+        z[:, :, done.present] = done.readings
+        return self._raw_inputs(done.arrived, z, done.present)
+
+    def _raw_inputs(self, arrived: Arrived, z: NDArray[np.float32], present: NDArray[np.int64]) -> NDArray[np.float32]:
+        x = np.empty((*z.shape, self.n_features), dtype=np.float32)
+        raw = self.space.restore(z, self.slots(arrived, self.lookback))
+        given = arrived.values[:, :, present]
+        raw[:, :, present] = np.where(np.isnan(given), raw[:, :, present], given)  # what arrived stays as it is
+        x[..., 0] = raw
+        if arrived.features is not None:
+            x[..., 1:] = arrived.features[:, :, None, :]
+        return x
+
+    def run(self, inputs: NDArray[np.float32], wanted: NDArray[np.int64] | None) -> NDArray[np.float32]:
+        """The model's forecast of the wanted variables, [b, h, s], raw."""
+        self.passes += len(inputs)
+        if wanted is None:
+            return np.asarray(self.model(inputs), dtype=np.float32)
+        if hasattr(self.model, "predict") and getattr(self.model, "takes_wanted", True):
+            return np.asarray(self.model.predict(inputs, wanted=wanted), dtype=np.float32)
+        return np.asarray(self.model(inputs), dtype=np.float32)[:, :, wanted]
+
+    def specialist(self, done: Completed, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
+        """The forecast without the model, [b, h, s] raw: the neighbours' futures and a regression on S."""
+        wanted = np.setdiff1d(np.arange(self.n), done.present) if absent else done.present
+        starts = self.starts_of(done.neighbors)
+        if settings.centre == "median":
+            z = pool_median(self.bank.data, starts, wanted, self.lookback, self.horizon)
+        else:
+            z = pool_mean(self.bank.data, starts, done.weights, wanted, self.lookback, self.horizon)
+        if settings.lean > 0 and done.plan is not None and done.solved is not None:
+            z = z + np.float32(settings.lean) * done.plan.future(done.solved, absent=absent)
+        return self.space.restore(z, self.slots(done.arrived, self.horizon, self.lookback), wanted)
+
+    def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
+        """Where the neighbours begin in the bank's rows, [b, k]; -1 for none."""
+        return np.where(neighbors.index >= 0, self.bank.starts[np.maximum(neighbors.index, 0)], -1)
+
+    # The two ways to forecast
+
+    def forecast(
+        self,
+        arrived: Arrived,
+        present: NDArray[np.int64],
+        settings: Settings,
+        *,
+        absent: bool = False,
+        neighbors: Neighbors | None = None,
+    ) -> tuple[NDArray[np.float32], Neighbors, NDArray[np.float32]]:
+        """Forecast S (then, on request, the absent variables): mean [b, h, s], neighbours and weights [b, k]."""
+        means, weights = [], []
+        way = self._pooled if settings.pool else self._one_by_one
+        if neighbors is None:
+            neighbors = self.find(arrived, present, settings)
+        for first in range(0, len(arrived), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            near = Neighbors(neighbors.index[part], neighbors.distance[part])
+            mean, weight = way(arrived[part], present, settings, near, absent)
+            means.append(mean)
+            weights.append(weight)
+        return np.concatenate(means), neighbors, np.concatenate(weights)
+
+    def _pooled(
+        self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, neighbors: Neighbors, absent: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        done = self.complete(arrived, present, settings, neighbors)
+        others = np.setdiff1d(np.arange(self.n), present) if absent else present[:0]
+        wanted = np.concatenate([present, others])
+        mean = self.run(self.model_inputs(done, settings.correction), wanted)
+        return self._blended(done, settings, mean, len(others)), done.weights
+
+    def _blended(
+        self, done: Completed, settings: Settings, mean: NDArray[np.float32], others: int
+    ) -> NDArray[np.float32]:
+        share = len(done.present) / self.n
+        s = len(done.present)
+        parts = [(False, slice(0, s))] + ([(True, slice(s, s + others))] if others else [])
+        for is_absent, columns in parts:
+            blend = settings.blend_at(share, self.horizon, absent=is_absent).astype(np.float32)[:, None]  # [h, 1]
+            if blend.any():
+                own = self.specialist(done, settings, absent=is_absent)
+                mean[:, :, columns] = (1 - blend) * mean[:, :, columns] + blend * own
+        return mean
+
+    def _one_by_one(
+        self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, neighbors: Neighbors, absent: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """One forecast for each neighbour, weighted: the paper's way (equations 5 to 7)."""
+        others = np.setdiff1d(np.arange(self.n), present) if absent else present[:0]
+        wanted = np.concatenate([present, others])
+        b, k = neighbors.index.shape
+        done = self.complete(arrived, present, settings, neighbors)
+        each = np.empty((b, k, self.horizon, len(wanted)), dtype=np.float32)
+        for place in range(k):
+            one = Neighbors(neighbors.index[:, place : place + 1], neighbors.distance[:, place : place + 1])
+            alone = self.complete(arrived, present, replace(settings, weighting="uniform"), one)
+            inputs = self.model_inputs(alone, settings.correction)
+            if settings.features_in_distance and arrived.features is not None:
+                self._borrow_features(inputs, present, one)
+            each[:, place] = self.run(inputs, wanted)
+        if settings.weighting == "forecast":
+            seen = self.seen.get(self, neighbors.index)[..., present]  # [b, k, h, s]
+            spread = self.space.spread_of(present)
+            new = each[..., : len(present)]
+            weights = weighting.by_forecast(new / spread, seen / spread, settings.temperature)
+            weights = np.where(neighbors.index >= 0, weights, np.float32(0))
+        else:
+            weights = done.weights
+        mean = np.einsum("bk,bkhs->bhs", weights, each).astype(np.float32)
+        return self._blended(done, settings, mean, len(others)), weights
+
+    def _borrow_features(self, inputs: NDArray[np.float32], present: NDArray[np.int64], one: Neighbors) -> None:
+        """Give absent variables the neighbour's time features too, as the paper's borrowing does (in place)."""
+        absent = np.setdiff1d(np.arange(self.n), present)
+        borrowed = self.bank.windows(one.index[:, 0])[..., 1 : self.n_features]  # [b, t, n, f - 1]
+        inputs[:, :, absent, 1:] = np.where(np.isnan(borrowed), inputs[..., 1:], borrowed)[:, :, absent]
+
+    def bank_inputs(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The training windows of these places in the bank as the model takes them, [b, t, n, f], raw."""
+        starts = self.bank.starts[index]
+        weights = np.ones((len(index), 1), dtype=np.float32)
+        z = pool_mean(self.bank.data, starts[:, None], weights, np.arange(self.n), 0, self.lookback)
+        steps = starts[:, None] + np.arange(self.lookback)  # [b, t]
+        x = np.empty((*z.shape, self.n_features), dtype=np.float32)
+        x[..., 0] = self.space.restore(z, self.bank_slots[steps])
+        if self.n_features > 1:
+            x[..., 1:] = self.seen.features[steps][:, :, None, :]
+        return x
+
+    def paths_from(self, starts: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What windows that begin at these steps read and went on to read, [k, t + h, s], raw, NaN where missing."""
+        steps = starts[:, None] + np.arange(self.lookback + self.horizon)  # [k, t + h]
+        z = self.bank.data[variables[:, None, None], steps]  # [s, k, t + h]
+        return self.space.restore(np.moveaxis(z, 0, -1), self.bank_slots[steps], variables)
+
+
+def _filled(readings: NDArray[np.float32], pooled: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Readings [b, t, s] without holes: the neighbours' course, moved by the offset before and after each hole."""
+    holes = np.isnan(readings)
+    if not holes.any():
+        return readings
+    filled = readings.copy()
+    steps = np.arange(readings.shape[1])
+    for window, variable in np.argwhere(holes.any(axis=1)):
+        known = ~holes[window, :, variable]
+        path = pooled[window, :, variable]
+        if known.any():
+            offset = np.interp(steps, steps[known], (readings[window, :, variable] - path)[known])
+            filled[window, ~known, variable] = (path + offset)[~known]
+        else:
+            filled[window, :, variable] = path
+    return filled

@@ -1,0 +1,163 @@
+"""The space in which windows are compared and completed: readings as deviations from what is usual at that hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.scaling import Scaler
+from subcast.windows import Windows
+
+_DAY = np.timedelta64(1, "D")
+_LEAST_DAYS = 4  # of training before a course of the day is trusted
+_MOST_SLOTS = 1440
+_SMOOTHING = 15 / 1440  # of a day, on either side
+_FLOOR = 0.3  # the spread at an hour is at least this share of the variable's whole spread
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Normalised coordinates: (reading - centre) / spread, where both may depend on the time of day.
+
+    Parameters
+    ----------
+    centre, spread
+        [k, n]: for each of the k slots of the day (k = 1 when the time of day does not count)
+
+    Examples
+    --------
+    >>> space = Space(np.array([[1.0, 10.0]]), np.array([[2.0, 5.0]]))
+    >>> space.normalise(np.array([[[3.0, 15.0]]]), np.zeros((1, 1), dtype=int))
+    array([[[1., 1.]]], dtype=float32)
+    """
+
+    centre: NDArray[np.float32]
+    spread: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, train: Windows, *, per_variable: bool = True, daily_profile: bool = True) -> Space:
+        """Take centre and spread from the training windows' series.
+
+        A daily profile needs times, steps shorter than a day and a few days of them; without, one slot serves.
+        """
+        scaler = Scaler.fit(train, per_variable=per_variable)
+        n = train.series.n_variables
+        centre = np.broadcast_to(scaler.mean, (1, n)).astype(np.float64)
+        spread = np.broadcast_to(scaler.scale, (1, n)).astype(np.float64)
+        slots = slots_a_day(train.series.times) if daily_profile else 1
+        if slots > 1 and train.series.times is not None:
+            normal = (train.series.values - centre) / spread  # [t, n]
+            mean, scale = _profile(normal, slot_of(train.series.times, slots), slots)
+            centre, spread = centre + spread * mean, spread * scale  # [k, n]
+        return cls(centre.astype(np.float32), spread.astype(np.float32))
+
+    @property
+    def slots(self) -> int:
+        """How many parts the day has."""
+        return self.centre.shape[0]
+
+    def normalise(
+        self, values: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Bring readings [..., t, s] at time slots [..., t] into this space."""
+        centre, spread = self._tables(slots, variables)
+        return ((values - centre) / spread).astype(np.float32)
+
+    def restore(
+        self, normal: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Bring values [..., t, s] of this space back to raw units."""
+        centre, spread = self._tables(slots, variables)
+        return (normal * spread + centre).astype(np.float32)
+
+    def spread_of(self, variables: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A typical spread of each variable, [s], to compare errors of variables in different units."""
+        return np.asarray(np.sqrt((self.spread[:, variables].astype(np.float64) ** 2).mean(axis=0)))
+
+    def _tables(
+        self, slots: NDArray[np.int64], variables: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        centre = self.centre if variables is None else self.centre[:, variables]
+        spread = self.spread if variables is None else self.spread[:, variables]
+        if self.slots == 1:
+            return centre[0], spread[0]
+        return centre[slots], spread[slots]  # [..., t, s]
+
+    def guess_slots(self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Guess the slot of each window's first step, [b], from readings [b, t, s] that came without times.
+
+        The slot at which the readings are nearest to what is usual; where the hour makes no difference any will do.
+        """
+        b, t, _ = values.shape
+        if self.slots == 1:
+            return np.zeros(b, dtype=np.int64)
+        steps = (np.arange(self.slots)[:, None] + np.arange(t)) % self.slots  # [k, t]
+        centre, spread = self.centre[steps][:, :, variables], self.spread[steps][:, :, variables]  # [k, t, s]
+        best = np.empty(b, dtype=np.int64)
+        rows = max(1, _CHUNK // centre.size)
+        for first in range(0, b, rows):
+            part = values[first : first + rows, None]  # [rows, 1, t, s]
+            best[first : first + rows] = np.nansum(np.abs(part - centre) / spread, axis=(2, 3)).argmin(axis=1)
+        return best
+
+
+def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
+    """How many slots the day has at the rate of these times; 1 when the time of day cannot or should not count.
+
+    >>> slots_a_day(np.arange("2024-01-01", "2024-01-09", 10, dtype="datetime64[m]"))
+    144
+    >>> slots_a_day(np.arange("2024-01-01", "2024-02-09", dtype="datetime64[D]"))
+    1
+    """
+    if times is None or times.size < 3 or times[-1] - times[0] < _LEAST_DAYS * _DAY:
+        return 1
+    slots = round(1 / float(np.median(np.diff(times) / _DAY)))
+    return slots if 2 <= slots <= _MOST_SLOTS else 1
+
+
+def slot_of(times: NDArray[np.datetime64], slots: int) -> NDArray[np.int64]:
+    """The slot of the day of each time."""
+    return slot_of_share((times - times.astype("datetime64[D]")) / _DAY, slots)
+
+
+def slot_of_share(time_of_day: NDArray[np.floating[Any]], slots: int) -> NDArray[np.int64]:
+    """The slot of times of day given as shares of a day in [0, 1)."""
+    return np.rint(np.asarray(time_of_day, dtype=np.float64) * slots).astype(np.int64) % slots
+
+
+def clock_features(slots: NDArray[np.int64], per_day: int, weight: float) -> NDArray[np.float32]:
+    """The time of day as a point on a circle of radius `weight`, [..., 2]: midnight is near to 23:55."""
+    angle = 2 * np.pi * slots / per_day
+    return (weight * np.stack([np.sin(angle), np.cos(angle)], axis=-1)).astype(np.float32)
+
+
+def _profile(
+    normal: NDArray[np.floating[Any]], slot: NDArray[np.int64], slots: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and (floored) deviation of each variable at each slot, smoothed over its neighbours, [k, n] each."""
+    known = ~np.isnan(normal)
+    count = _smooth(_sums(known.astype(np.float64), slot, slots))
+    total = _smooth(_sums(np.where(known, normal, 0.0), slot, slots))
+    mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+    residual = np.where(known, normal - mean[slot], 0.0) ** 2  # [t, n]
+    squares = _smooth(_sums(residual, slot, slots))
+    deviation = np.sqrt(np.divide(squares, count, out=np.zeros_like(squares), where=count > 0))
+    overall = np.sqrt(residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1))  # [n]
+    floor = np.where(overall > 0, _FLOOR * overall, 1.0)
+    return mean, np.maximum(deviation, floor)
+
+
+def _sums(values: NDArray[np.float64], slot: NDArray[np.int64], slots: int) -> NDArray[np.float64]:
+    total = np.zeros((slots, values.shape[1]))
+    np.add.at(total, slot, values)
+    return total
+
+
+def _smooth(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum over each slot and those within a quarter of an hour, around midnight too."""
+    reach = min(round(_SMOOTHING * len(table)), (len(table) - 1) // 2)
+    return np.sum([np.roll(table, shift, axis=0) for shift in range(-reach, reach + 1)], axis=0)

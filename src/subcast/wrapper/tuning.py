@@ -1,0 +1,317 @@
+"""Choose the settings on validation windows under random S, within a given time."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.progress import progress_bar
+from subcast.retrieval import Neighbors
+from subcast.subsets import draw_subsets, subset_size
+from subcast.windows import Windows
+from subcast.wrapper.engine import Arrived, Completed, Engine
+from subcast.wrapper.settings import Settings
+
+NEIGHBORS = (5, 10, 20, 50)
+EXPONENTS = (0.5, 1.0)
+RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+LEANS = (0.0, 0.5, 1.0)
+CORRECTIONS = (0.5, 0.0, 1.0)
+TEMPERATURES = (0.01, 0.1, 1.0, 10.0)
+BLENDS = np.linspace(0.0, 1.0, 21)
+DRAWS = 3
+MOST_WINDOWS, LEAST_WINDOWS = 160, 24
+_UNIT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One draw of S with its neighbours, for the widest search."""
+
+    share: int  # its place among the settings' shares
+    present: NDArray[np.int64]
+    neighbors: Neighbors
+
+
+class Tuner:
+    """Validation windows with their targets, and the errors of settings on them.
+
+    Parameters
+    ----------
+    engine
+        what forecasts
+    windows, places
+        validation windows, and the numbers of those to use
+    metric
+        "mae" or "rmse"; errors are taken in units of each variable's spread
+    seed
+        of the draws of S
+    """
+
+    def __init__(self, engine: Engine, windows: Windows, places: NDArray[np.int64], metric: str, seed: int) -> None:
+        self.engine, self.metric, self.seed = engine, metric, seed
+        self.arrived = Arrived.of(windows, engine.space.slots)[places]
+        self.targets = windows.targets[places]  # [b, h, n]
+
+    def cases(self, settings: Settings, k: int, draws: int) -> list[Case]:
+        """The draws of S for every share, with their k nearest windows."""
+        made = []
+        for place, share in enumerate(settings.shares):
+            size = min(subset_size(self.engine.n, share), max(1, self.engine.n - 1))
+            for present in draw_subsets(self.engine.n, count=size, share=None, draws=draws, seed=self.seed + place):
+                present = np.sort(present)
+                made.append(Case(place, present, self.engine.find(self.arrived, present, settings, k)))
+        return made
+
+    def complete(self, case: Case, settings: Settings) -> Completed:
+        """The windows completed with the first m of the neighbours."""
+        m = settings.neighbors
+        near = Neighbors(case.neighbors.index[:, :m], case.neighbors.distance[:, :m])
+        return self.engine.complete(self.arrived, case.present, settings, near)
+
+    def by_model(self, case: Case, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
+        """The model's part of the forecast, [b, h, s]; of the absent variables on request."""
+        wanted = np.setdiff1d(np.arange(self.engine.n), case.present) if absent else case.present
+        done = self.complete(case, settings)
+        return self.engine.run(self.engine.model_inputs(done, settings.correction), wanted)
+
+    def by_specialist(self, case: Case, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
+        """The specialist's part."""
+        return self.engine.specialist(self.complete(case, settings), settings, absent=absent)
+
+    def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
+        spread = self.engine.space.spread_of(variables)
+        off = (forecast - self.targets[:, :, variables]) / spread
+        off = np.abs(off) if self.metric == "mae" else off**2
+        known = ~np.isnan(off)
+        return np.asarray(np.where(known, off, 0).sum(axis=(0, 2)) / np.maximum(known.sum(axis=(0, 2)), 1))
+
+
+def tune(
+    engine: Engine,
+    windows: Windows,
+    places: NDArray[np.int64],
+    settings: Settings,
+    given: Sequence[str],
+    *,
+    metric: str = "mae",
+    seconds: float = 60.0,
+    seed: int = 0,
+    progress: bool = True,
+) -> tuple[Settings, dict[str, Any]]:
+    """Find the settings that were not given by hand.
+
+    Parameters
+    ----------
+    engine
+        what forecasts
+    windows, places
+        validation windows and the numbers of those that may be used, as many as the time allows
+    settings
+        what to begin with
+    given
+        the names of the fields set by hand, which stay
+    metric, seed
+        as in `Tuner`
+    seconds
+        about how long it may take
+    progress
+        whether to show a bar
+
+    Returns
+    -------
+    Settings and a report
+        what was chosen, and what was tried with its error
+    """
+    begun = time.monotonic()
+    if not settings.pool:
+        return _tune_paper(engine, windows, places, settings, given, metric=metric, seconds=seconds, seed=seed)
+    chosen = replace(
+        settings, centre=settings.centre if "centre" in given else ("median" if metric == "mae" else "mean")
+    )
+    free = Grid(given)
+    rounds = len(free("neighbors", NEIGHBORS, chosen)) + len(CORRECTIONS)
+    some = _as_many(engine, windows, places, rounds * len(chosen.shares) * DRAWS, seconds)
+    tuner = Tuner(engine, windows, some, metric, seed)
+    chosen, tried = _tune_specialist(tuner, chosen, free)
+    deadline = begun + seconds
+    with progress_bar("tuning on validation windows", rounds, progress) as advance:
+        chosen, more = _tune_model(tuner, chosen, free, deadline, advance)
+    report = {
+        "metric": metric,
+        "windows": len(tuner.arrived),
+        "draws_of_each_share": DRAWS,
+        "seconds": round(time.monotonic() - begun, 1),
+        "tried": tried + more,
+    }
+    return chosen, report
+
+
+class Grid:
+    """What may be tried: all of a grid, or only what was given by hand."""
+
+    def __init__(self, given: Sequence[str]) -> None:
+        self.given = set(given)
+
+    def __call__(self, name: str, grid: Sequence[Any], settings: Settings) -> Sequence[Any]:
+        """The values to try for a field."""
+        return (getattr(settings, name),) if name in self.given else grid
+
+
+def _as_many(
+    engine: Engine, windows: Windows, places: NDArray[np.int64], passes: int, seconds: float
+) -> NDArray[np.int64]:
+    """As many of the windows as the model forecasts `passes` times in most of the time, evenly spread."""
+    inputs = np.nan_to_num(windows.batch(places[:32]).inputs)
+    engine.run(inputs, None)  # the first call compiles and allocates
+    begun = time.perf_counter()
+    engine.run(inputs, None)
+    each = (time.perf_counter() - begun) / len(inputs)
+    count = int(np.clip(0.6 * seconds / (passes * each), LEAST_WINDOWS, MOST_WINDOWS))
+    return places[:: max(1, -(-len(places) // count))]
+
+
+def _tune_specialist(tuner: Tuner, settings: Settings, free: Grid) -> tuple[Settings, list[dict[str, Any]]]:
+    """Exponent, and ridge and lean for it, by the specialist alone at the smallest share: no pass of the model."""
+    first = replace(settings, shares=settings.shares[:1], blend=((1.0,) * tuner.engine.horizon,))
+    k = max(free("neighbors", NEIGHBORS, settings))
+    tried: list[dict[str, Any]] = []
+    best: tuple[float, Settings] | None = None
+    for exponent in free("exponent", EXPONENTS, settings):
+        cases = tuner.cases(replace(first, exponent=exponent), k, DRAWS)
+        candidates = itertools.product(
+            free("neighbors", NEIGHBORS, settings), free("ridge", RIDGES, settings), free("lean", LEANS, settings)
+        )
+        for m, ridge, lean in candidates:
+            trial = replace(first, exponent=exponent, neighbors=m, ridge=ridge, lean=lean)
+            if lean == 0 and ridge != free("ridge", RIDGES, settings)[0]:
+                continue  # the ridge does nothing then
+            error = np.mean([tuner.errors(tuner.by_specialist(case, trial), case.present) for case in cases])
+            tried.append(
+                {"part": "specialist", "exponent": exponent, "neighbors": m, "ridge": ridge, "lean": lean,
+                 "error": float(error)}
+            )  # fmt: skip
+            if best is None or error < best[0]:
+                best = (float(error), trial)
+    if tuner.engine.plans is not None:
+        tuner.engine.plans.clear()
+    assert best is not None
+    found = best[1]
+    ridge = settings.ridge if found.lean == 0 else found.ridge
+    return replace(settings, exponent=found.exponent, ridge=ridge, lean=found.lean), tried
+
+
+def _tune_model(
+    tuner: Tuner, settings: Settings, free: Grid, deadline: float, advance: Callable[[int], None]
+) -> tuple[Settings, list[dict[str, Any]]]:
+    """Neighbours, then correction, by the blended error over all shares; the best blend comes with each."""
+    counts = free("neighbors", NEIGHBORS, settings)
+    corrections = free("correction", CORRECTIONS, settings)
+    settings = replace(settings, correction=corrections[0])
+    cases = tuner.cases(settings, max(counts), DRAWS)
+    tried: list[dict[str, Any]] = []
+    units: list[NDArray[np.float64]] = []  # the errors of the first trial, [h] for each share
+
+    def trial(candidate: Settings) -> tuple[float, Settings]:
+        per_share = [np.zeros((len(BLENDS), tuner.engine.horizon)) for _ in candidate.shares]
+        for case in cases:
+            marks = replace(candidate, blend=((1.0,) * tuner.engine.horizon,) * len(candidate.shares))
+            model, own = tuner.by_model(case, marks), tuner.by_specialist(case, marks)
+            per_share[case.share] += _blend_errors(tuner, model, own, case.present)
+        if not units:
+            units.extend(np.maximum(errors[0], _UNIT) for errors in per_share)
+        blend = candidate.blend if "blend" in free.given else tuple(_best_blend(errors) for errors in per_share)
+        score = float(np.mean([_at_blend(e, row) / u for e, row, u in zip(per_share, blend, units, strict=True)]))
+        alone = float(np.mean([errors[0] / unit for errors, unit in zip(per_share, units, strict=True)]))
+        tried.append(
+            {"part": "blend", "neighbors": candidate.neighbors, "correction": candidate.correction,
+             "error": score, "error_without_specialist": alone}
+        )  # fmt: skip
+        advance(1)
+        return score, replace(candidate, blend=blend)
+
+    best = trial(replace(settings, neighbors=20 if 20 in counts else counts[0]))
+    begun_with = best[1].neighbors
+    for field, options in (("neighbors", counts), ("correction", corrections)):
+        for option in options:
+            if option == (begun_with if field == "neighbors" else corrections[0]) or time.monotonic() > deadline:
+                continue
+            candidate = trial(replace(best[1], **{field: option}))
+            best = min(best, candidate, key=lambda pair: pair[0])
+    chosen = best[1]
+    if "blend_absent" not in free.given:
+        chosen = replace(chosen, blend_absent=_tune_absent(tuner, chosen, cases))
+    return chosen, tried
+
+
+def _tune_absent(tuner: Tuner, settings: Settings, cases: list[Case]) -> tuple[tuple[float, ...], ...]:
+    """The blend for variables that are absent."""
+    per_share = [np.zeros((len(BLENDS), tuner.engine.horizon)) for _ in settings.shares]
+    marks = replace(settings, blend=((1.0,) * tuner.engine.horizon,) * len(settings.shares))
+    for case in cases[::DRAWS]:
+        absent = np.setdiff1d(np.arange(tuner.engine.n), case.present)
+        if absent.size:
+            model = tuner.by_model(case, marks, absent=True)
+            own = tuner.by_specialist(case, marks, absent=True)
+            per_share[case.share] += _blend_errors(tuner, model, own, absent)
+    return tuple(_best_blend(errors) for errors in per_share)
+
+
+def _blend_errors(
+    tuner: Tuner, model: NDArray[np.float32], own: NDArray[np.float32], variables: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The error of each step for each share of the specialist, [blends, h]."""
+    difference = own - model
+    return np.stack([tuner.errors(model + np.float32(blend) * difference, variables) for blend in BLENDS])
+
+
+def _best_blend(errors: NDArray[np.float64]) -> tuple[float, ...]:
+    """The best share of each step, evened out over neighbouring steps."""
+    best = BLENDS[errors.argmin(axis=0)]  # [h]
+    padded = np.concatenate([best[:1], best, best[-1:]])
+    return tuple(float(x) for x in np.round((padded[:-2] + padded[1:-1] + padded[2:]) / 3, 4))
+
+
+def _at_blend(errors: NDArray[np.float64], row: Sequence[float]) -> NDArray[np.float64]:
+    """The errors [h] at the shares of a row, between those that were tried."""
+    return np.array([np.interp(share, BLENDS, errors[:, step]) for step, share in enumerate(row)])
+
+
+def _tune_paper(
+    engine: Engine,
+    windows: Windows,
+    places: NDArray[np.int64],
+    settings: Settings,
+    given: Sequence[str],
+    *,
+    metric: str,
+    seconds: float,
+    seed: int,
+) -> tuple[Settings, dict[str, Any]]:
+    """Neighbours and temperature of a method that forecasts each neighbour's completion."""
+    begun = time.monotonic()
+    free = Grid(given)
+    counts = [m for m in free("neighbors", NEIGHBORS, settings) if m <= 20 or "neighbors" in given]
+    scaled = settings.weighting in ("distance", "forecast")
+    temperatures = free("temperature", TEMPERATURES, settings) if scaled else (settings.temperature,)
+    passes = sum(counts) * len(temperatures)
+    tuner = Tuner(engine, windows, _as_many(engine, windows, places, passes, seconds), metric, seed)
+    best: tuple[float, Settings] | None = None
+    tried: list[dict[str, Any]] = []
+    present = np.sort(draw_subsets(engine.n, share=settings.shares[0], draws=1, seed=seed)[0])
+    for m, temperature in itertools.product(counts, temperatures):
+        trial = replace(settings, neighbors=m, temperature=temperature)
+        error = float(tuner.errors(engine.forecast(tuner.arrived, present, trial)[0], present).mean())
+        tried.append({"part": "paper", "neighbors": m, "temperature": temperature, "error": error})
+        if best is None or error < best[0]:
+            best = (error, trial)
+    assert best is not None
+    taken = round(time.monotonic() - begun, 1)
+    return best[1], {"metric": metric, "windows": len(tuner.arrived), "seconds": taken, "tried": tried}
