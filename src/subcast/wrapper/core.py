@@ -443,10 +443,13 @@ class SubsetForecaster:
         chosen = self.levels if levels is None else _checked_levels(levels)
         there = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
         whole = len(present) == engine.n and bool(there.all())
-        if whole:
+        if whole:  # the plain forecast; neighbours only tell how sure it is
             mean = forecast_whole(engine, arrived, None)
-            near = Neighbors(np.zeros((len(mean), 0), dtype=np.int64), np.zeros((len(mean), 0), dtype=np.float32))
-            weights = np.zeros((len(mean), 0), dtype=np.float32)
+            sure = self._calibration is not None and bool(chosen)
+            near = engine.find(arrived, present, self.settings) if sure and neighbors is None else neighbors
+            if near is None:
+                near = Neighbors(np.zeros((len(mean), 0), dtype=np.int64), np.zeros((len(mean), 0), dtype=np.float32))
+            weights = engine.weigh(near, self.settings)
         else:
             mean, near, weights = engine.forecast(arrived, present, self.settings, absent=absent, neighbors=neighbors)
         observed = np.zeros((len(mean), len(order)), dtype=np.float32)
@@ -458,7 +461,7 @@ class SubsetForecaster:
             variables=tuple(frame.variables[i] for i in order),
             mean=mean,
             levels=chosen if self._calibration is not None else (),
-            bounds=self._bounds(arrived, mean, present, order, chosen),
+            bounds=self._bounds(arrived, near, mean, present, order, chosen),
             observed=observed,
             observed_share=there.mean(axis=(1, 2)) * share,
             times=times,
@@ -475,6 +478,7 @@ class SubsetForecaster:
     def _bounds(
         self,
         arrived: Arrived,
+        near: Neighbors,
         mean: NDArray[np.float32],
         present: NDArray[np.int64],
         order: NDArray[np.int64],
@@ -484,15 +488,14 @@ class SubsetForecaster:
         if self._calibration is None or not levels:
             return None
         share = len(present) / engine.n
-        slots = engine.slots(arrived, engine.horizon, engine.lookback)  # [b, h]
-        spread = engine.space.spread[slots][:, :, order] if engine.space.slots > 1 else engine.space.spread[0, order]
+        unit = engine.unsureness(arrived, near, order)  # [b, h, s]
         bounds = np.empty((len(levels), 2, *mean.shape), dtype=np.float32)
         for place, level in enumerate(levels):
             parts = [self._calibration.bounds(level, share, present, absent=False)]
             if len(order) > len(present):
                 parts.append(self._calibration.bounds(level, share, order[len(present) :], absent=True))
             off = np.concatenate(parts, axis=2)  # [2, h, s]
-            bounds[place] = mean + off[:, None] * spread
+            bounds[place] = mean + off[:, None] * unit
         return bounds
 
 

@@ -13,12 +13,13 @@ from subcast.retrieval import Neighbors, WindowBank
 from subcast.windows import Windows
 from subcast.wrapper.moments import LagMoments
 from subcast.wrapper.plans import Plan, PlanCache
-from subcast.wrapper.pooling import pool_mean, pool_median
+from subcast.wrapper.pooling import pool_deviation, pool_mean, pool_median
 from subcast.wrapper.seen import SeenForecasts
 from subcast.wrapper.settings import Settings
 from subcast.wrapper.space import Space, clock_features, slot_of
 
 _AT_ONCE = 256  # windows worked on together
+_LEAST_SPREAD = 0.1  # of the usual spread: neighbours that agree to less than this are not that sure
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +244,13 @@ class Engine:
         if settings.lean > 0 and done.plan is not None and done.solved is not None:
             z = z + np.float32(settings.lean) * done.plan.future(done.solved, absent=absent)
         return self.space.restore(z, self.slots(done.arrived, self.horizon, self.lookback), wanted)
+
+    def unsureness(self, arrived: Arrived, neighbors: Neighbors, wanted: NDArray[np.int64]) -> NDArray[np.float32]:
+        """How far the neighbours' futures lie apart, [b, h, s] raw: what residuals are measured in."""
+        apart = pool_deviation(self.bank.data, self.starts_of(neighbors), wanted, self.lookback, self.horizon)
+        slots = self.slots(arrived, self.horizon, self.lookback)
+        usual = self.space.spread[:, wanted][slots]  # [b, h, s]
+        return np.asarray(usual * np.sqrt(apart**2 + np.float32(_LEAST_SPREAD**2)), dtype=np.float32)
 
     def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
         """Where the neighbours begin in the bank's rows, [b, k]; -1 for none."""

@@ -19,12 +19,12 @@ PROBABILITIES = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0
                           0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995])  # fmt: skip
 DRAWS = {0.15: 24, 0.5: 12, 0.85: 8, 1.0: 1}  # how many draws of S of each share: the smaller, the more it takes
 RESIDUALS = 1152  # windows for each share, divided among the draws
-_ENOUGH = 40  # residuals of a variable of its own; below it those of all variables serve
+_ENOUGH = 40  # residuals of a variable of its own; below it those of all variables serve alone
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Quantiles of the residuals, in units of the variable's usual spread at that hour.
+    """Quantiles of the residuals, in units of how far the neighbours' futures lie apart.
 
     Parameters
     ----------
@@ -109,17 +109,16 @@ class _Residuals:
         engine, arrived = self.engine, self.arrived[some]
         truth = self.targets[some]  # [b, h, n]
         whole = forecast_whole(engine, arrived, None)
+        neighbors = engine.find(arrived, present, self.settings)
         if len(present) == engine.n:
             order, mean = present, whole
         else:
             absent = np.setdiff1d(np.arange(engine.n), present)
             order = np.concatenate([present, absent])
-            mean = engine.forecast(arrived, present, self.settings, absent=True)[0]
-        slots = engine.slots(arrived, engine.horizon, engine.lookback)
-        spread = engine.space.spread[slots]  # [b, h, n]
+            mean = engine.forecast(arrived, present, self.settings, absent=True, neighbors=neighbors)[0]
         off = np.full(truth.shape, np.nan, dtype=np.float32)
         off[:, :, order] = truth[:, :, order] - mean
-        scaled = off / spread
+        scaled = off / engine.unsureness(arrived, neighbors, np.arange(engine.n))  # [b, h, n]
         there = np.isin(np.arange(engine.n), present)
         self.found[False].append(np.where(there, scaled, np.nan))
         self.found[True].append(np.where(there, np.nan, scaled))
@@ -135,7 +134,7 @@ class _Residuals:
         return float(100 * (ours / best - 1)) if best > 0 else 0.0
 
     def quantiles(self, *, absent: bool) -> NDArray[np.float32]:
-        """[probabilities, h, n]; of all variables together where one has too few of its own."""
+        """[probabilities, h, n]: halfway between a variable's own, which few days decide, and those of all."""
         residuals = np.concatenate(self.found[absent])  # [b, h, n]
         _, horizon, n = residuals.shape
         table = np.zeros((len(PROBABILITIES), horizon, n), dtype=np.float32)
@@ -145,7 +144,7 @@ class _Residuals:
             for variable in range(n):
                 own = residuals[:, step, variable]
                 own = own[~np.isnan(own)]
-                table[:, step, variable] = conformal_quantiles(own) if own.size >= _ENOUGH else common
+                table[:, step, variable] = (conformal_quantiles(own) + common) / 2 if own.size >= _ENOUGH else common
         return table
 
 

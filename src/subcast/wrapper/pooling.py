@@ -61,6 +61,15 @@ def pool_median(
     return pooled
 
 
+def pool_deviation(
+    rows: NDArray[np.float32], starts: NDArray[np.int64], variables: NDArray[np.int64], skip: int, length: int
+) -> NDArray[np.float32]:
+    """Standard deviation of what the neighbours read; 1 where fewer than three have a reading. As in `pool_mean`."""
+    pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
+    _spread(_deviation, pooled, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip)
+    return pooled
+
+
 def _spread(
     kernel: Callable[..., None],
     pooled: NDArray[np.float32],
@@ -129,3 +138,28 @@ def _median(pooled, rows, starts, weights, variables, skip):  # type: ignore[no-
                     pooled[i, step, j] = found[count // 2]
                 else:
                     pooled[i, step, j] = 0.5 * (found[count // 2 - 1] + found[count // 2])
+
+
+@numba.njit(nogil=True, cache=True)
+def _deviation(pooled, rows, starts, weights, variables, skip):  # type: ignore[no-untyped-def]
+    b, k = starts.shape
+    _, length, s = pooled.shape
+    for i in range(b):
+        for j in range(s):
+            row = rows[variables[j]]
+            for step in range(length):
+                count = 0
+                total = 0.0
+                squares = 0.0
+                for m in range(k):
+                    if starts[i, m] >= 0:
+                        x = row[starts[i, m] + skip + step]
+                        if x == x:
+                            count += 1
+                            total += x
+                            squares += x * x
+                if count < 3:
+                    pooled[i, step, j] = 1.0
+                else:
+                    mean = total / count
+                    pooled[i, step, j] = np.sqrt(max(squares / count - mean * mean, 0.0))

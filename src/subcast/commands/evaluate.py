@@ -1,0 +1,196 @@
+"""`subcast evaluate`: what missing variables cost a wrapped model, beside the model alone and the published method."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from subcast import __version__
+from subcast.atomic import whole_file
+from subcast.axes import check_whole
+from subcast.commands.datasets import open_series
+from subcast.commands.forecast import open_wrapper
+from subcast.errors import InputError
+from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, wrapped
+from subcast.names import listed, plural
+from subcast.protocol import PROTOCOLS
+from subcast.series import Series
+from subcast.subsets import draw_subsets, parse_share
+from subcast.wrapper import Settings, SubsetForecaster
+
+NAMES = {
+    ORACLE: "Oracle: the model with all variables",
+    "partial": "Partial: the model as it is",
+    "paper": "paper: FDW",
+    "subcast": "subcast",
+}
+"""What each method is called in a table."""
+
+
+def run_evaluation(
+    folder: Path,
+    data: str,
+    *,
+    present: str = "15%",
+    draws: int = 20,
+    every: int = 1,
+    step: int | None = None,
+    seed: int = 0,
+    preset: str | None = None,
+    output: Path | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Compare Oracle, Partial, the published method and the wrapper on the test windows of a table of readings.
+
+    Parameters
+    ----------
+    folder
+        of the wrapper
+    data
+        what it was fitted on: a dataset by name, or a file; its test part is used
+    present
+        the size of S, as '15%', '0.15' or '21'
+    draws, seed
+        how many S are drawn, the same for every method
+    every
+        use every so many-th test window
+    step
+        of the horizon, from 1; the last by default
+    preset
+        the split, "default" or "paper"; that of `subcast fit` by default
+    output
+        a .json file for the record
+    progress
+        whether to show bars
+
+    Returns
+    -------
+    dict
+        the record: facts, the table at the step, and the errors of every draw and step
+    """
+    size = parse_share(present)
+    check_whole("draws", draws)
+    check_whole("every", every)
+    robust = open_wrapper(folder)
+    if step is not None and not 1 <= step <= robust.horizon:
+        raise InputError(f"--step must be between 1 and the horizon of {robust.horizon}, got {step}")
+    if size.of(len(robust.variables)) > len(robust.variables):
+        raise InputError(f"--present is {present}, and there are only {len(robust.variables)} variables")
+    protocol = preset or _protocol_of(robust)
+    if protocol not in PROTOCOLS:
+        raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
+    split = _fitting(open_series(data), robust).split(robust.lookback, robust.horizon, protocol=protocol)
+    methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
+    if robust.settings == Settings.paper():
+        methods["paper"] = wrapped(robust)
+    else:
+        published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
+        methods |= {"paper": wrapped(published), "subcast": wrapped(robust)}
+    chosen = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
+    found = evaluate(methods, split.test[::every], list(chosen), progress=progress)
+    record = {
+        "record": "evaluation",
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "folder": str(folder),
+        "data": data,
+        "model": repr(robust.model),
+        "unit": split.test.series.unit,
+        "protocol": protocol,
+        "present": present,
+        "present_count": int(chosen.shape[1]),
+        "variables": len(robust.variables),
+        "seed": seed,
+        "every": every,
+        "step": step or robust.horizon,
+        "table": table_rows(found.table(step)),
+        **found.to_dict(),
+    }
+    if output is not None:
+        with whole_file(output, (".json",)) as temporary:
+            temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    return record
+
+
+def table_rows(table: Any) -> list[dict[str, Any]]:
+    """The rows of `Evaluation.table` as plain values, None where there is no number."""
+    rows = [{"method": str(name), **row} for name, row in zip(table.index, table.to_dict("records"), strict=True)]
+    return [
+        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+        for row in rows
+    ]
+
+
+def show_evaluation(record: dict[str, Any]) -> None:
+    """Print the table of a record."""
+    console = Console(highlight=False)
+    draws = plural(len(record["draws"]), "draw")
+    unit = f", in {record['unit']}" if record["unit"] else ""
+    console.print(
+        escape(
+            f"{record['present_count']} of {record['variables']} variables present, {draws}, "
+            f"{plural(record['windows'], 'test window')}, step {record['step']}{unit}"
+        ),
+        soft_wrap=True,
+    )
+    console.print(error_table(record["table"]))
+
+
+def error_table(rows: list[dict[str, Any]]) -> Table:
+    """Errors with their deviation over draws, and gaps to the oracle with their 95 % interval."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    for column in ("MAE", "gap to Oracle", "RMSE", "gap to Oracle"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [text for metric in ("mae", "rmse") for text in (error_text(row, metric), gap_text(row, metric))]
+        table.add_row(NAMES.get(row["method"], row["method"]), *cells, style="bold" if row["method"] == "subcast" else "")
+    return table
+
+
+def error_text(row: dict[str, Any], metric: str) -> str:
+    """An error with its deviation over draws.
+
+    >>> error_text({"mae": 2.345, "mae_deviation": 0.3}, "mae"), error_text({"mae": 2.3, "mae_deviation": None}, "mae")
+    ('2.345 ± 0.3', '2.3')
+    """
+    deviation = row[f"{metric}_deviation"]
+    return f"{row[metric]:.4g}" + (f" ± {deviation:.2g}" if deviation is not None else "")
+
+
+def gap_text(row: dict[str, Any], metric: str) -> str:
+    """A gap in per cent with its interval; nothing for the oracle's own.
+
+    >>> gap_text({"method": "paper", "mae_gap": 2.14, "mae_gap_lower": 1.42, "mae_gap_upper": 2.9}, "mae")
+    '+2.1 % (+1.4 to +2.9)'
+    """
+    gap, lower, upper = (row[f"{metric}_gap{end}"] for end in ("", "_lower", "_upper"))
+    if row["method"] == ORACLE or gap is None:
+        return ""
+    return f"{gap:+.1f} %" + (f" ({lower:+.1f} to {upper:+.1f})" if lower is not None else "")
+
+
+def _protocol_of(robust: SubsetForecaster) -> str:
+    """How the data of a wrapper were split: as `subcast fit` wrote down, or as its model was trained."""
+    trained = getattr(robust.model, "training", {}).get("protocol", "default")
+    protocol = str(robust.report.get("protocol", trained))
+    return protocol if protocol in PROTOCOLS else "default"
+
+
+def _fitting(series: Series, robust: SubsetForecaster) -> Series:
+    """The series with the wrapper's variables in their order and its time features."""
+    missing = [name for name in robust.variables if name not in set(series.variables)]
+    if missing:
+        raise InputError(
+            f"{series.name!r} has no {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
+            "fitted on: evaluate it on the data it was fitted on"
+        )
+    _, frame = robust._fitted()
+    return series.select(list(robust.variables)).with_features(*frame.time_features)
