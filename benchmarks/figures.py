@@ -1,6 +1,6 @@
-"""Write the figures of the records into README.md; nothing there is typed.
+"""Write the figures of the records into README.md and docs/; nothing there is typed.
 
-Run `python benchmarks/figures.py` after a benchmark; a test compares what stands in README.md with the records.
+Run `python benchmarks/figures.py` after a benchmark; a test compares what stands there with the records.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-START, END = "<!-- figures: written by benchmarks/figures.py -->\n", "<!-- /figures -->\n"
+PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
+DATASETS = ("ecg5000", "metr-la-29", "pems-bay-67", "clouds")
+ABLATION = (
+    "borrow, 5 passes",
+    "corrected, 5 passes",
+    "pooled, not corrected",
+    "pooled and corrected",
+    "specialist alone",
+)
 
 
 def load(name: str) -> dict[str, Any] | None:
@@ -65,22 +73,184 @@ def rows() -> list[tuple[str, str, str]]:
                         "benchmarks/forecasters.py",
                     )
                 )
+    if wrapper := load("wrapper-speed"):
+        test, command = wrapper["test_set"], "benchmarks/wrapper.py"
+        table += [
+            (
+                f"a test set of {test['windows']:,} windows, 32 of 207 variables, with MTGNN",
+                f"{test['default_seconds_in_all']:.0f} s",
+                command,
+            ),
+            (
+                "against the paper's procedure written plainly (with our faster MTGNN)",
+                f"{test['ratio']:,.0f}x ({test['ratio_with_our_model']:,.0f}x)",
+                command,
+            ),
+            (
+                "one request, a frame in and a Forecast out (median; 99th percentile)",
+                f"{wrapper['request']['whole']['median_ms']:.1f} ms; {wrapper['request']['whole']['p99_ms']:.1f} ms",
+                command,
+            ),
+            ("what a new subset adds to it", f"{wrapper['new_subset']['solving']['median_ms']:.1f} ms", command),
+        ]
     return table
 
 
-def rendered() -> str:
-    """The table as it stands in README.md."""
-    lines = ["| what | measured | command |", "|---|---|---|"]
-    lines += [f"| {what} | {measured} | `python {command}` |" for what, measured, command in rows()]
-    return "\n".join(lines) + "\n"
+def pairs() -> list[tuple[str, str, dict[str, Any]]]:
+    """Dataset, model and figures of every pair that was measured."""
+    found = [(dataset, model, load(f"wrapper-{model}-{dataset}")) for dataset in DATASETS for model in PAIRS]
+    return [(dataset, model, figures) for dataset, model, figures in found if figures is not None]
+
+
+def speed() -> str:
+    """The table of speeds."""
+    return markdown(("what", "measured", "command"), [(w, m, f"`python {c}`") for w, m, c in rows()])
+
+
+def gaps() -> str:
+    """Gaps to the oracle with 95 % intervals, a row a pair."""
+    names = ("partial", "fdw", "subcast")
+    heads = ("data", "model", "Oracle MAE", "Partial", "paper (FDW)", "subcast", "Oracle with a specialist")
+    return markdown(
+        heads,
+        [
+            (
+                dataset,
+                model.upper(),
+                f"{figures['methods']['oracle']['mae']:.3f}",
+                *(gap(figures, name, "mae") for name in names),
+                gap(figures, "oracle with a specialist, tuned for mae", "mae", interval=False),
+            )
+            for dataset, model, figures in pairs()
+        ],
+    )
+
+
+def gaps_rmse() -> str:
+    """The same for RMSE: the default, and the wrapper tuned for it."""
+    names = ("partial", "fdw", "subcast", "subcast, tuned for rmse")
+    heads = (
+        "data",
+        "model",
+        "Oracle RMSE",
+        "Partial",
+        "paper (FDW)",
+        "subcast",
+        "tuned for RMSE",
+        "Oracle with a specialist",
+    )
+    return markdown(
+        heads,
+        [
+            (
+                dataset,
+                model.upper(),
+                f"{figures['methods']['oracle']['rmse']:.3f}",
+                *(gap(figures, name, "rmse") for name in names),
+                gap(figures, "oracle with a specialist, tuned for rmse", "rmse", interval=False),
+            )
+            for dataset, model, figures in pairs()
+        ],
+    )
+
+
+def ablation() -> str:
+    """MAE / RMSE gaps of the parts."""
+    heads = ("data", "model", "FDW, 10 passes", *ABLATION, "blend (the default)")
+    return markdown(
+        heads,
+        [
+            (
+                dataset,
+                model.upper(),
+                *(
+                    f"{figures['methods'][name]['mae_gap']:+.1f} / {figures['methods'][name]['rmse_gap']:+.1f}"
+                    for name in ("fdw", *ABLATION, "subcast")
+                ),
+            )
+            for dataset, model, figures in pairs()
+        ],
+    )
+
+
+def coverage() -> str:
+    """Coverage and width of the 90 % intervals."""
+    shares = ("15%", "50%", "100%")
+    return markdown(
+        ("data", "model", *(f"{share} present" for share in shares)),
+        [
+            (
+                dataset,
+                model.upper(),
+                *(
+                    f"{figures['coverage'][s]['coverage']:.1%} (width {figures['coverage'][s]['width']:.2f})"
+                    for s in shares
+                ),
+            )
+            for dataset, model, figures in pairs()
+        ],
+    )
+
+
+def choices() -> str:
+    """What was tried in the making: gaps of the model's part and of the specialist alone."""
+    found = load("wrapper-choices")
+    if found is None:
+        return ""
+    names = list(found)
+    parts = [(name, part) for name in names for part in ("model", "specialist")]
+
+    def cell(variant: str, name: str, part: str) -> str:
+        errors = found[name]["variants"][variant][part]
+        return f"{errors['mae_gap']:+.1f} / {errors['rmse_gap']:+.1f}"
+
+    return markdown(
+        ("variant", *(f"{name}: {part}" for name, part in parts)),
+        [(variant, *(cell(variant, name, part) for name, part in parts)) for variant in found[names[0]]["variants"]],
+    )
+
+
+def gap(figures: dict[str, Any], name: str, metric: str, *, interval: bool = True) -> str:
+    """A gap in per cent with its interval."""
+    method = figures["methods"][name]
+    low, high = method[f"{metric}_gap_interval"]
+    return f"{method[f'{metric}_gap']:+.1f} %" + (f" ({low:+.1f} to {high:+.1f})" if interval else "")
+
+
+def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
+    """A table."""
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in body)]) + "\n"
+
+
+BLOCKS = {
+    "README.md": {"speed": speed, "gaps": gaps},
+    "docs/method.md": {
+        "gaps": gaps,
+        "gaps-rmse": gaps_rmse,
+        "ablation": ablation,
+        "coverage": coverage,
+        "choices": choices,
+    },
+}
+
+
+def marks(name: str) -> tuple[str, str]:
+    """What stands before and after a block."""
+    return f"<!-- {name}: written by benchmarks/figures.py -->\n", f"<!-- /{name} -->\n"
 
 
 def main() -> None:
-    """Put the table into README.md."""
-    readme = ROOT / "README.md"
-    before, _, rest = readme.read_text().partition(START)
-    _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{START}{rendered()}{END}{after}")
+    """Put every block into its page."""
+    for page, blocks in BLOCKS.items():
+        path = ROOT / page
+        text = path.read_text()
+        for name, write in blocks.items():
+            start, end = marks(name)
+            before, found, rest = text.partition(start)
+            if found:
+                text = f"{before}{start}{write()}{end}{rest.partition(end)[2]}"
+        path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +30,10 @@ datasets_app = typer.Typer(help="Datasets by name, and any table of your own.", 
 app.add_typer(datasets_app, name="datasets")
 
 BAD_INPUT = 2
+
+_PRESET = "default, or paper for the published settings"
+_AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
+_Bar = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress bars.")]
 
 
 def main() -> None:
@@ -53,6 +59,18 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object) -
         typer.secho(f"{category.__name__}: {message}", fg="yellow", err=True)
 
 
+@contextmanager
+def _extras(wanted: str) -> Iterator[None]:
+    """Say how to install a library that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        said = str(error) if "pip install" in str(error) else missing_extra(error, wanted)
+        if said is None:
+            raise
+        raise InputError(said) from None
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"subcast {__version__}")
@@ -70,16 +88,18 @@ def _root(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page and the picture.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Which cloud field to generate.")] = 0,
+    progress: _Bar = True,
 ) -> None:
-    """See it work on generated data: solar plants under drifting clouds.
+    """See it work on generated data: solar plants under drifting clouds, most of which fall silent.
 
     Example: `subcast demo -o demo`
     """
-    from subcast.commands.demo import run_demo
+    with _extras("the demo"):
+        from subcast.commands.demo import run_demo
 
-    run_demo(output, seed)
+        run_demo(output, seed, progress=progress)
 
 
 @app.command()
@@ -105,7 +125,7 @@ def train(
 
     Example: `subcast train clouds --model mtgnn -o plant`
     """
-    try:
+    with _extras("training"):
         from subcast.commands.train import run_training
 
         run_training(
@@ -122,16 +142,141 @@ def train(
             device=device,
             progress=progress,
         )
-    except ModuleNotFoundError as error:
-        sentence = missing_extra(error, "training")
-        if sentence is None:
-            raise
-        raise InputError(sentence) from None
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="A dataset by name, or a file of readings.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the wrapper; one there is replaced.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="mtgnn, astgcn, mstgcn, lstnet or tcn to train one; or a folder of `subcast train`; or a .onnx file."
+        ),
+    ] = "mtgnn",
+    preset: Annotated[str | None, typer.Option(help=f"{_PRESET}; a trained model brings its own.")] = None,
+    lookback: Annotated[int | None, typer.Option(help="Steps seen: 12, or those of the model.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps forecast: 12, or those of the model.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Training: at most so many.")] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the training, where an interrupted one goes on; OUTPUT-training by default."),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Training: processor threads.")] = None,
+    device: Annotated[str, typer.Option(help="Training: cpu, gpu or auto.")] = "auto",
+    metric: Annotated[str, typer.Option(help="What to tune for: mae or rmse.")] = "mae",
+    seconds: Annotated[float, typer.Option(help="About how long tuning may take.")] = 60.0,
+    level: Annotated[list[float] | None, typer.Option(help="Of the intervals, 0.9 by default; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Of training, tuning and intervals.")] = 0,
+    paper: Annotated[bool, typer.Option("--paper", help="Wrap by the published method.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting by hand, such as neighbors=20; repeatable.")
+    ] = None,
+    progress: _Bar = True,
+    as_json: _AsJson = False,
+) -> None:
+    """Wrap a model so that it survives missing variables; trains it first when given by name.
+
+    Try `subcast fit clouds --model mtgnn -o plant`, or with a model that is there already
+    `subcast fit readings.csv --model trained/ -o plant` or `subcast fit readings.csv --model model.onnx -o plant`.
+    """
+    with _extras("a wrapper of this model"):
+        from subcast.commands.fit import Training, fit_record, read_settings, run_fit, show_fit
+
+        options = {"metric": metric, "seconds": seconds, "levels": level or (0.9,), **read_settings(settings or [])}
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what training tells is not JSON
+            robust = run_fit(
+                data,
+                model,
+                output,
+                training=Training(training, lookback, horizon, epochs, threads, device),
+                preset=preset,
+                paper=paper,
+                seed=seed,
+                progress=progress,
+                **options,
+            )
+    if as_json:
+        typer.echo(json.dumps(fit_record(robust, output), indent=2))
+    else:
+        show_fit(robust, data, output)
+
+
+@app.command()
+def forecast(
+    folder: Annotated[Path, typer.Argument(help="The folder that `subcast fit` wrote.")],
+    recent: Annotated[Path, typer.Argument(help="The last readings: .csv, .parquet, .h5 or .npz, wide or long.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the whole table to this .csv.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it to this .png, .pdf or .svg file.")] = None,
+    absent: Annotated[bool, typer.Option("--absent", help="Forecast the absent variables too.")] = False,
+    level: Annotated[
+        list[float] | None, typer.Option(help="Of the intervals, those of the fit by default; repeatable.")
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Forecast from whatever arrived: columns may be missing, in any order, with holes.
+
+    Example: `subcast forecast plant recent.csv -o forecast.csv --plot forecast.png --level 0.5 --level 0.9`
+    """
+    with _extras(f"the model in {folder}"):
+        from subcast.commands.forecast import run_forecast, show_forecast
+
+        found = run_forecast(folder, recent, output=output, plot=plot, absent=absent, levels=level or ())
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    show_forecast(found)
+    for what, path in (("forecast", output), ("plot", plot)):
+        if path is not None:
+            typer.echo(f"{what} written to {path}")
+
+
+@app.command()
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="The folder that `subcast fit` wrote.")],
+    data: Annotated[str, typer.Argument(help="What it was fitted on: a dataset by name, or a file.")],
+    present: Annotated[str, typer.Option(help="How many variables are there: 15%, 0.15, or 21 of them.")] = "15%",
+    draws: Annotated[int, typer.Option(help="How many times they are drawn.")] = 20,
+    every: Annotated[int, typer.Option(help="Use every so many-th test window.")] = 1,
+    step: Annotated[int | None, typer.Option(help="Which step ahead the table shows, the last by default.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    preset: Annotated[
+        str | None, typer.Option(help="The split: default or paper, that of the fit if left out.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the record to this .json file.")] = None,
+    progress: _Bar = True,
+    as_json: _AsJson = False,
+) -> None:
+    """Measure what missing variables cost, on test windows: Oracle, Partial, the published method and the wrapper.
+
+    Example: `subcast evaluate plant clouds --present 15% --draws 20 --every 10`
+    """
+    with _extras(f"the model in {folder}"):
+        from subcast.commands.evaluate import run_evaluation, show_evaluation
+
+        record = run_evaluation(
+            folder,
+            data,
+            present=present,
+            draws=draws,
+            every=every,
+            step=step,
+            seed=seed,
+            preset=preset,
+            output=output,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps(record))
+        return
+    show_evaluation(record)
+    if output is not None:
+        typer.echo(f"record written to {output}")
 
 
 @datasets_app.command("list")
 def list_datasets(
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    as_json: _AsJson = False,
 ) -> None:
     """List the datasets that load by name, and where their files are.
 
@@ -157,7 +302,7 @@ def inspect(
     every: Annotated[
         bool, typer.Option("--all", help="Show every variable, not only the ones that stand out.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    as_json: _AsJson = False,
 ) -> None:
     """Show what is in a table of readings: shape, period, rate, what is missing, what was repaired.
 

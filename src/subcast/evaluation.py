@@ -117,7 +117,7 @@ def evaluate(
     >>> found.mae["oracle"].shape, found.gap("oracle").gap
     ((1, 2), 0.0)
     """
-    if not draws:
+    if not len(draws):
         raise InputError("draws is empty: give at least one S")
     mae: dict[str, list[NDArray[np.float64]]] = {name: [] for name in methods}
     rmse: dict[str, list[NDArray[np.float64]]] = {name: [] for name in methods}

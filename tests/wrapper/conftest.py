@@ -3,7 +3,7 @@
 import pytest
 
 import subcast as sc
-from wrapper.examples import HORIZON, LOOKBACK, mixing, waves
+from wrapper.examples import HORIZON, LOOKBACK, learn, waves
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +13,13 @@ def wave_parts():
 
 
 @pytest.fixture(scope="session")
-def tuned(wave_parts):
-    """The default, tuned and calibrated. Do not push steps into it or fit it again."""
+def learnt(wave_parts):
+    """A forecaster of the waves that needs all of them."""
+    return learn(wave_parts.train)
+
+
+@pytest.fixture(scope="session")
+def tuned(wave_parts, learnt):
+    """The default, tuned and calibrated. Do not fit it again."""
     train, val, _ = wave_parts
-    return sc.SubsetForecaster(mixing, progress=False, levels=(0.9, 0.5)).fit(train, val)
+    return sc.SubsetForecaster(learnt, progress=False, levels=(0.9, 0.5)).fit(train, val)

@@ -17,7 +17,7 @@ def noise(t=60, n=4, seed=0, holes=0.0):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(t, n))
     for step in range(1, t):
-        z[step] = 0.6 * z[step - 1] + 0.4 * np.roll(z[step - 1], 1) + 0.5 * z[step]
+        z[step] = 0.5 * z[step - 1] + 0.3 * np.roll(z[step - 1], 1) + 0.5 * z[step]
     z[rng.random(z.shape) < holes] = np.nan
     return z.astype(np.float32)
 

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from subcast import __version__
 from subcast.atomic import whole_file
@@ -25,13 +26,16 @@ from subcast.series import Series
 from subcast.subsets import draw_subsets, parse_share
 from subcast.wrapper import Settings, SubsetForecaster
 
-NAMES = {
-    ORACLE: "Oracle: the model with all variables",
-    "partial": "Partial: the model as it is",
-    "paper": "paper: FDW",
-    "subcast": "subcast",
-}
+NAMES = {ORACLE: "Oracle", "partial": "Partial", "paper": "paper", "subcast": "subcast"}
 """What each method is called in a table."""
+
+WHAT = {
+    ORACLE: "the model with all variables there",
+    "partial": "the model as it is, what is absent set to its mean",
+    "paper": "the model in the published method (FDW, 5 neighbours)",
+    "subcast": "the model in this wrapper",
+}
+"""What each method is."""
 
 
 def run_evaluation(
@@ -81,8 +85,6 @@ def run_evaluation(
     robust = open_wrapper(folder)
     if step is not None and not 1 <= step <= robust.horizon:
         raise InputError(f"--step must be between 1 and the horizon of {robust.horizon}, got {step}")
-    if size.of(len(robust.variables)) > len(robust.variables):
-        raise InputError(f"--present is {present}, and there are only {len(robust.variables)} variables")
     protocol = preset or _protocol_of(robust)
     if protocol not in PROTOCOLS:
         raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
@@ -141,40 +143,47 @@ def show_evaluation(record: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     console.print(error_table(record["table"]))
+    for row in record["table"]:
+        console.print(f"{NAMES[row['method']]:<9}{WHAT[row['method']]}", style="dim")
 
 
 def error_table(rows: list[dict[str, Any]]) -> Table:
     """Errors with their deviation over draws, and gaps to the oracle with their 95 % interval."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("", no_wrap=True)
-    for column in ("MAE", "gap to Oracle", "RMSE", "gap to Oracle"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("MAE", "gap in % [95 %]", "RMSE", "gap in % [95 %]"):
+        table.add_column(Text(column), justify="right", no_wrap=True)
     for row in rows:
         cells = [text for metric in ("mae", "rmse") for text in (error_text(row, metric), gap_text(row, metric))]
-        table.add_row(NAMES.get(row["method"], row["method"]), *cells, style="bold" if row["method"] == "subcast" else "")
+        name = row["method"]
+        table.add_row(NAMES[name], *(Text(cell) for cell in cells), style="bold" if name == "subcast" else "")
     return table
 
 
 def error_text(row: dict[str, Any], metric: str) -> str:
     """An error with its deviation over draws.
 
-    >>> error_text({"mae": 2.345, "mae_deviation": 0.3}, "mae"), error_text({"mae": 2.3, "mae_deviation": None}, "mae")
-    ('2.345 ± 0.3', '2.3')
+    >>> error_text({"mae": 2.3457, "mae_deviation": 0.3}, "mae"), error_text({"mae": 2.3, "mae_deviation": None}, "mae")
+    ('2.35 ± 0.3', '2.30')
     """
     deviation = row[f"{metric}_deviation"]
-    return f"{row[metric]:.4g}" + (f" ± {deviation:.2g}" if deviation is not None else "")
+    return f"{row[metric]:#.3g}".rstrip(".") + (f" ± {deviation:.2g}" if deviation is not None else "")
 
 
 def gap_text(row: dict[str, Any], metric: str) -> str:
     """A gap in per cent with its interval; nothing for the oracle's own.
 
     >>> gap_text({"method": "paper", "mae_gap": 2.14, "mae_gap_lower": 1.42, "mae_gap_upper": 2.9}, "mae")
-    '+2.1 % (+1.4 to +2.9)'
+    '+2.1 [+1.4, +2.9]'
     """
     gap, lower, upper = (row[f"{metric}_gap{end}"] for end in ("", "_lower", "_upper"))
     if row["method"] == ORACLE or gap is None:
         return ""
-    return f"{gap:+.1f} %" + (f" ({lower:+.1f} to {upper:+.1f})" if lower is not None else "")
+    return _signed(gap) + (f" [{_signed(lower)}, {_signed(upper)}]" if lower is not None else "")
+
+
+def _signed(percent: float) -> str:
+    return f"{percent:+.1f}" if abs(percent) < 100 else f"{percent:+,.0f}"
 
 
 def _protocol_of(robust: SubsetForecaster) -> str:

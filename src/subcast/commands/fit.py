@@ -18,7 +18,7 @@ from subcast.errors import InputError
 from subcast.names import plural
 from subcast.protocol import PROTOCOLS
 from subcast.retrieval.store import check_folder
-from subcast.saving import KIND
+from subcast.saving import _MODEL_NAME, KIND
 from subcast.series import Series
 from subcast.windows import Split
 from subcast.wrapper import Settings, SubsetForecaster
@@ -95,7 +95,7 @@ def run_fit(
     how = training or Training()
     if preset is not None and preset not in PROTOCOLS:
         raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {preset!r}")
-    check_folder(output, KIND)
+    check_folder(output, KIND, _MODEL_NAME)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # a mistake is told now, not after the training
     series = open_series(data)
@@ -173,10 +173,7 @@ def _open_trained(folder: Path, series: Series, how: Training, preset: str | Non
 def _open_onnx(path: Path, series: Series, how: Training, protocol: str) -> tuple[Any, Split, str]:
     from subcast.adapters import from_onnx
 
-    try:
-        model = from_onnx(path, lookback=how.lookback, horizon=how.horizon, variables=series.variables)
-    except ModuleNotFoundError as error:
-        raise InputError(str(error)) from None
+    model = from_onnx(path, lookback=how.lookback, horizon=how.horizon, variables=series.variables)
     return model, series.split(model.lookback, model.horizon, protocol=protocol), protocol
 
 
@@ -234,9 +231,9 @@ def _check_finished(folder: Path, model: TrainedForecaster, split: Split, wanted
         "horizon": model.horizon,
         "protocol": model.training.get("protocol"),
     }
-    other = next((f"another {key} ({there.get(key)}, now {value})" for key, value in wanted.items()
-                  if there.get(key) != value), None)  # fmt: skip
-    if other is None and run.get("train windows") != json.loads(json.dumps(fingerprint(split.train))):
+    differ = [key for key in wanted if there.get(key) != wanted[key]]
+    other = f"another {differ[0]} ({there.get(differ[0])}, now {wanted[differ[0]]})" if differ else None
+    if other is None and run.get("train windows") != fingerprint(split.train):
         other = "other readings"
     if other is not None:
         raise InputError(

@@ -94,11 +94,11 @@ def show_forecast(forecast: Forecast) -> None:
     console.print(escape(repr(forecast)), soft_wrap=True)
     steps = sorted({0, (forecast.horizon - 1) // 2, forecast.horizon - 1})
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column(f"variable{f' ({forecast.unit})' if forecast.unit else ''}", no_wrap=True)
+    table.add_column(f"variable{f', in {forecast.unit}' if forecast.unit else ''}", no_wrap=True)
     for step in steps:
         table.add_column(_step_name(forecast, step), justify="right", no_wrap=True)
     for place, name in enumerate(forecast.variables[:_SHOWN]):
-        table.add_row(escape(name), *(_figure(forecast, step, place) for step in steps))
+        table.add_row(escape(name), *_figures(forecast, steps, place))
     console.print(table)
     if len(forecast.variables) > _SHOWN:
         console.print(f"{_SHOWN} of {len(forecast.variables):,} variables; -o forecast.csv writes all", style="dim")
@@ -107,12 +107,14 @@ def show_forecast(forecast: Forecast) -> None:
 def _step_name(forecast: Forecast, step: int) -> str:
     if forecast.times is None:
         return f"step {step + 1}"
-    return str(forecast.times[step].astype("datetime64[m]")).replace("T", " ")
+    return str(forecast.times[step].astype("datetime64[m]"))[5:].replace("T", " ")
 
 
-def _figure(forecast: Forecast, step: int, place: int) -> str:
-    middle = f"{forecast.mean[step, place]:.4g}"
-    if not forecast.levels:
-        return middle
-    lower, upper = (f"{np.round(bound[step, place], 9) + 0:.4g}" for bound in (forecast.lower, forecast.upper))
-    return f"{middle} ({lower} to {upper})"
+def _figures(forecast: Forecast, steps: Sequence[int], place: int) -> list[str]:
+    """Means and intervals of one variable, all with the decimals that three digits of the largest need."""
+    tables = [forecast.mean, *((forecast.lower, forecast.upper) if forecast.levels else ())]
+    numbers = np.array([[table[step, place] for table in tables] for step in steps], dtype=np.float64)
+    largest = float(np.abs(numbers).max())
+    decimals = int(np.clip(2 - np.floor(np.log10(largest)), 0, 6)) if largest > 0 else 0
+    texts = [[f"{number:.{decimals}f}" for number in row] for row in np.round(numbers, decimals) + 0.0]
+    return [row[0] if len(row) == 1 else f"{row[0]} ({row[1]} to {row[2]})" for row in texts]

@@ -1,0 +1,82 @@
+"""What each choice in the wrapper is worth: one changed at a time, on the TCNs of record.
+
+    python benchmarks/wrapper_choices.py        # about ten minutes; writes results/wrapper-choices.json
+
+For each variant the gap to the oracle of the two parts of the forecast, before they are blended: the model on completed
+windows, and the specialist. Nothing is tuned here: all variants begin with the same settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import records
+from train_records import CHECKPOINTS, HORIZON, JOBS
+from wrapper_records import EVERY, SHARE, pick, whole
+
+from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
+from subcast.evaluation import evaluate, wrapped
+from subcast.wrapper import Settings
+
+NAMES = ("tcn-ecg5000", "tcn-metr-la-29", "tcn-pems-bay-67", "tcn-clouds")
+DRAWS, SEED, STEP = 6, 7, 12
+BASE = Settings(neighbors=20, correction=1.0, ridge=0.1)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as a start: 20 neighbours, exponent 0.5, ridge 0.1": {},
+    "no daily profile": {"daily_profile": False},
+    "daily profile, time of day not in the distance": {"clock": 0.0},
+    "time of day in the distance, ten times as much": {"clock": 0.5},
+    "one scale for all variables": {"per_variable": False},
+    "5 neighbours": {"neighbors": 5},
+    "50 neighbours": {"neighbors": 50},
+    "100 neighbours": {"neighbors": 100},
+    "exponent 1": {"exponent": 1.0},
+    "exponent 2": {"exponent": 2.0},
+    "neighbours weighted by distance, tau 0.1": {"weighting": "distance"},
+    "neighbours weighted by rank": {"weighting": "rank"},
+    "not corrected; specialist without regression": {"correction": 0.0, "lean": 0.0},
+    "half corrected; specialist with half of it": {"correction": 0.5, "lean": 0.5},
+    "ridge 0.01": {"ridge": 0.01},
+    "ridge 1": {"ridge": 1.0},
+    "ridge 10": {"ridge": 10.0},
+    "specialist on the mean of the futures": {"centre": "mean"},
+}
+
+
+def main() -> None:
+    """Measure all variants and write the record."""
+    figures = {job.name: measure(job) for job in JOBS if job.name in NAMES}
+    records.write_record(
+        "wrapper-choices", figures, packages=("numpy", "torch", "numba"), share=SHARE, draws=DRAWS, seed=SEED, step=STEP
+    )
+
+
+def measure(job: Any) -> dict[str, Any]:
+    """The gaps of every variant on one model and its dataset."""
+    split = job.split()
+    model = TrainedForecaster.load(CHECKPOINTS / job.name)
+    test = split.test[:: 2 * EVERY[job.dataset]]
+    plain = whole(model, test)
+    draws = draw_subsets(len(model.variables), share=SHARE, draws=DRAWS, seed=SEED)
+    methods = {"oracle": lambda windows, present: pick(plain, test, windows)[:, :, present]}
+    for name, changes in VARIANTS.items():
+        settings = replace(BASE, **changes)
+        for part, share in (("model", 0.0), ("specialist", 1.0)):
+            table = ((share,) * HORIZON,) * len(settings.shares)
+            robust = SubsetForecaster(model, settings=replace(settings, blend=table), progress=False).fit(split.train)
+            methods[f"{name}|{part}"] = wrapped(robust)
+    found = evaluate(methods, test, draws, progress=False)
+    variants = {
+        name: {
+            part: {f"{metric}_gap": found.gap(f"{name}|{part}", metric, STEP).gap for metric in ("mae", "rmse")}
+            for part in ("model", "specialist")
+        }
+        for name in VARIANTS
+    }
+    print(job.name, variants, flush=True)
+    return {"test_windows": len(test), "variants": variants}
+
+
+if __name__ == "__main__":
+    main()
