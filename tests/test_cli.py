@@ -4,16 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import subcast
 from subcast.cli import app
 from subcast.commands.datasets import dataset_rows, open_series
-from subcast.datasets import DATASETS
+from subcast.datasets import DATASETS, load_dataset
 from subcast.errors import DataError, DataWarning, InputError
 from subcast.series import Series
 
@@ -242,11 +244,280 @@ class TestExport:
             run("datasets", "export", "clouds", tmp_path / "no" / "out.csv")
 
 
-def test_demo(tmp_path):
-    result = run("demo", "-o", tmp_path / "deep" / "folder")
-    assert (tmp_path / "deep" / "folder" / "clouds.png").read_bytes().startswith(PNG)
-    for part in ("6 of 40 plants still report", "last value", "a linear model of all 40 plants", "in 120 min"):
-        assert part in result.output
+# The wrapper: fit, forecast, evaluate
+
+CHECKPOINT = Path(__file__).parent / "data" / "format-2" / "forecaster-tcn"  # 12 + 4 steps of 5, with the time of day
+NAMES = ("north", "east", "south", "west", "centre")
+
+
+def waves():
+    """Five waves over ten days, kin of what the checkpoint was trained on."""
+    rng = np.random.default_rng(1)
+    hours = np.arange(240)
+    values = 20 + 5 * np.sin(2 * np.pi * (hours[:, None] / 24 + np.arange(5) / 5)) + rng.normal(size=(240, 5))
+    return Series(values, NAMES, np.datetime64("2024-01-01") + hours * np.timedelta64(1, "h"), name="waves")
+
+
+def refuse(word):
+    raise AssertionError(f"{word} is no JSON")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with the data, the wrapper of the checkpoint, and what the command said."""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("fitted")
+    waves().save(folder / "waves.csv")
+    arguments = ["fit", folder / "waves.csv", "--model", CHECKPOINT, "-o", folder / "plant", "--level", "0.5"]
+    result = run(*arguments, "--level", "0.9", "--seconds", "2", "--set", "neighbors=7", "--no-progress")
+    return folder, result.output
+
+
+@pytest.fixture
+def recent(tmp_path):
+    """The last day of two of the five, columns in another order, with a hole."""
+    frame = waves().to_frame().iloc[-24:][["west", "north"]].copy()
+    frame.iloc[-3, 0] = np.nan
+    frame.to_csv(tmp_path / "recent.csv")
+    return tmp_path / "recent.csv"
+
+
+class TestFit:
+    def test_says_what_was_chosen_and_what_to_do_next(self, fitted):
+        folder, said = fitted
+        assert "SubsetForecaster of TrainedForecaster 'tcn': 12 + 4 steps of 5 variables" in said
+        assert "7 neighbours" in said
+        assert "tuned for MAE:" in said
+        assert f"written to {folder / 'plant'}" in said
+        assert f"subcast forecast {folder / 'plant'} recent.csv -o forecast.csv --plot forecast.png" in said
+        assert f"subcast evaluate {folder / 'plant'} {folder / 'waves.csv'} --present 15% --draws 20" in said
+
+    def test_sizes_features_and_split_come_from_the_model(self, fitted):
+        robust = subcast.load(fitted[0] / "plant")
+        assert (robust.lookback, robust.horizon, robust.variables) == (12, 4, NAMES)
+        assert (robust.levels, robust.settings.neighbors) == ((0.5, 0.9), 7)
+        assert robust.report["protocol"] == "default"
+
+    def test_a_name_is_trained_beside_and_json_is_alone_on_stdout(self, tmp_path):
+        load_dataset("clouds", n_plants=4, n_steps=500).save(tmp_path / "clouds.npz")
+        arguments = ["fit", tmp_path / "clouds.npz", "--model", "tcn", "-o", tmp_path / "plant", "--json"]
+        sizes = ["--lookback", "6", "--horizon", "3", "--epochs", "1", "--seconds", "1", "--threads", "1"]
+        result = run(*arguments, *sizes, "--no-progress")
+        record = json.loads(result.stdout, parse_constant=refuse)
+        assert "best epoch 1 of 1" in result.stderr
+        assert (record["lookback"], record["horizon"], record["variables"], record["metric"]) == (6, 3, 4, "mae")
+        assert record["settings"]["pool"] is True
+        assert (tmp_path / "plant-training" / "forecaster.json").is_file()
+        before = (tmp_path / "plant-training" / "forecaster.json").stat().st_mtime_ns
+        again = run(*arguments, *sizes, "--no-progress", "--paper")  # the training is finished: only wrapped anew
+        assert json.loads(again.stdout)["settings"]["weighting"] == "forecast"
+        assert "is finished: taking its model" in again.stderr
+        assert (tmp_path / "plant-training" / "forecaster.json").stat().st_mtime_ns == before
+        with pytest.raises(
+            InputError, match=r"plant-training holds a finished training with another seed \(0, now 3\)"
+        ):
+            run(*arguments, *sizes, "--seed", "3")
+        load_dataset("clouds", n_plants=4, n_steps=500, seed=1).save(tmp_path / "clouds.npz")
+        with pytest.raises(InputError, match="plant-training holds a finished training with other readings"):
+            run(*arguments, *sizes)
+
+    def test_an_onnx_file(self, tmp_path):
+        onnx = pytest.importorskip("onnx")
+        pytest.importorskip("onnxruntime")
+        helper = onnx.helper
+        ends = (helper.make_tensor_value_info(name, 1, ["b", t, 5]) for name, t in (("x", 6), ("y", 2)))
+        first, last = (helper.make_tensor(name, 7, [1], [value]) for name, value in (("first", 4), ("last", 6)))
+        axis = helper.make_tensor("axis", 7, [1], [1])
+        node = helper.make_node("Slice", ["x", "first", "last", "axis"], ["y"])
+        graph = helper.make_graph([node], "last two", [next(ends)], [next(ends)], [first, last, axis])
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        onnx.save(made, tmp_path / "model.onnx")
+        waves().save(tmp_path / "waves.npz")
+        options = ["-o", tmp_path / "plant", "--seconds", "1", "--no-progress"]
+        assert "'onnx'" in run("fit", tmp_path / "waves.npz", "--model", tmp_path / "model.onnx", *options).output
+        assert subcast.load(tmp_path / "plant").horizon == 2
+        waves().to_frame().iloc[-6:, :2].to_csv(tmp_path / "recent.csv")
+        assert "Forecast of 2 variables" in run("forecast", tmp_path / "plant", tmp_path / "recent.csv").output
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["--model", "gpt"], "--model must be one of mtgnn, astgcn, mstgcn, lstnet, tcn to train, a folder that"),
+            (["--model", CHECKPOINT, "--lookback", "3"], "--lookback is 3, and the model in .* has 12: leave"),
+            (["--model", "gone.onnx"], "there is no ONNX file at gone.onnx"),
+            (["--preset", "quick"], "preset must be one of default, paper, got 'quick'"),
+            (["--metric", "mape"], "metric must be one of mae, rmse, got 'mape'"),
+            (["--level", "90"], "levels must be between 0 and 1, such as 0.9, got 90"),
+            (["--set", "neighbours=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbours=3'"),
+            (["--set", "neighbors=few"], "--set neighbors must be a whole number, got 'few'"),
+            (["--set", "pool=perhaps"], "--set pool must be yes or no, got 'perhaps'"),
+            (["--set", "shares=half"], "--set shares must be a list such as"),
+            (["--set", "correction=2"], "correction must be a number at least 0 and at most 1, got 2"),
+        ],
+    )
+    def test_mistakes_get_a_sentence_before_anything_is_trained(self, fitted, tmp_path, arguments, sentence):
+        with pytest.raises(InputError, match=sentence):
+            run("fit", fitted[0] / "waves.csv", "-o", tmp_path / "plant", *arguments)
+        assert not list(tmp_path.glob("plant*"))
+
+    def test_a_folder_of_other_things_is_left_alone(self, fitted, tmp_path):
+        (tmp_path / "thesis.txt").touch()
+        with pytest.raises(InputError, match="exists and holds no wrapper"):
+            run("fit", fitted[0] / "waves.csv", "--model", CHECKPOINT, "-o", tmp_path)
+
+    def test_data_of_other_variables(self, tmp_path):
+        waves().select(["north", "east"]).save(tmp_path / "two.csv")
+        with pytest.raises(InputError, match="the model takes 5 variables, but the windows have 2"):
+            run("fit", tmp_path / "two.csv", "--model", CHECKPOINT, "-o", tmp_path / "plant")
+
+
+class TestForecast:
+    def test_writes_the_table_and_the_picture(self, fitted, recent, tmp_path):
+        output, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
+        result = run("forecast", fitted[0] / "plant", recent, "-o", output, "--plot", plot)
+        assert "Forecast of 2 variables, 4 steps ahead of 1h: 2024-01-11 00:00 to 2024-01-11 03:00" in result.output
+        assert "01-11 03:00" in result.output
+        assert f"forecast written to {output}\nplot written to {plot}\n" in result.output
+        table = pd.read_csv(output)
+        assert table["variable"].tolist() == ["north"] * 4 + ["west"] * 4
+        assert {"time", "step", "mean", "lower_50", "upper_90", "observed"} <= set(table.columns)
+        assert plot.read_bytes().startswith(PNG)
+
+    def test_equals_what_python_says(self, fitted, recent):
+        said = json.loads(run("forecast", fitted[0] / "plant", recent, "--json").stdout, parse_constant=refuse)
+        robust = subcast.load(fitted[0] / "plant")
+        expected = robust.predict(pd.read_csv(recent, index_col=0, parse_dates=True))
+        np.testing.assert_allclose(said["mean"], expected.mean, rtol=1e-6)
+        assert [interval["level"] for interval in said["intervals"]] == [0.5, 0.9]
+        assert (said["variables"], said["times"][0]) == (["north", "west"], "2024-01-11T00:00:00")
+
+    def test_absent_ones_and_other_levels(self, fitted, recent):
+        arguments = ["forecast", fitted[0] / "plant", recent, "--json", "--absent", "--level", "0.8"]
+        said = json.loads(run(*arguments).stdout)
+        assert said["variables"] == ["north", "west", "east", "south", "centre"]
+        assert [interval["level"] for interval in said["intervals"]] == [0.8]
+
+    @pytest.mark.parametrize("ending", [".parquet", ".npz", "-long.csv"])
+    def test_other_files_say_the_same(self, fitted, recent, tmp_path, ending):
+        frame = pd.read_csv(recent, index_col=0, parse_dates=True)
+        path = tmp_path / f"other{ending}"
+        if ending == "-long.csv":
+            long = frame.rename_axis("ds").reset_index().melt("ds", var_name="unique_id", value_name="y")
+            long.sample(frac=1, random_state=0).to_csv(path, index=False)
+        else:
+            Series.from_frame(frame).save(path)
+        first, second = (json.loads(run("forecast", fitted[0] / "plant", p, "--json").stdout) for p in (recent, path))
+        np.testing.assert_allclose(first["mean"], second["mean"], rtol=1e-5)
+
+    def test_bad_readings_get_the_wrappers_sentence(self, fitted, recent, tmp_path):
+        frame = pd.read_csv(recent, index_col=0)
+        cases = {
+            "recent goes back in time": frame.iloc[::-1],
+            "recent has 5 steps, and the forecaster looks back over 12": frame.iloc[-5:],
+            "did you mean 'west' for 'wset'": frame.rename(columns={"west": "wset"}),
+            "recent comes every 2h, and the forecaster was trained on steps of 1h": frame.iloc[::2],
+            "column 'west' of recent holds text": frame.astype(object).replace(frame.iloc[-1, 0], "broken"),
+            "recent has no reading of any": frame * np.nan,
+        }
+        for sentence, table in cases.items():
+            table.to_csv(tmp_path / "bad.csv")
+            with pytest.raises(InputError, match=sentence):
+                run("forecast", fitted[0] / "plant", tmp_path / "bad.csv")
+
+    def test_bad_paths(self, fitted, recent, tmp_path):
+        for folder, file, sentence in [
+            (tmp_path / "gone", recent, "gone is not there: give a folder that `subcast fit` or `save` wrote"),
+            (CHECKPOINT, recent, "holds a trained model, not a wrapper"),
+            (fitted[0] / "plant", tmp_path / "gone.csv", "there is no file"),
+            (fitted[0] / "plant", tmp_path, "is a folder: give one file of recent readings"),
+            (fitted[0] / "plant", fitted[0] / "plant" / "wrapper.json", "is of no known kind"),
+        ]:
+            with pytest.raises(InputError, match=sentence):
+                run("forecast", folder, file)
+        with pytest.raises(InputError, match=r"the file must end in .csv, got 'forecast.xls'"):
+            run("forecast", fitted[0] / "plant", recent, "-o", tmp_path / "forecast.xls")
+
+    def test_a_wrapper_without_its_model(self, recent, tmp_path):
+        train, val, _ = waves().split(6, 2)
+        robust = subcast.SubsetForecaster(lambda x: x[:, -2:, :, 0], progress=False, seconds=1).fit(train, val)
+        robust.save(tmp_path / "plant")
+        with pytest.raises(InputError, match=r"plant was saved without its model .* use it from Python, subcast.load"):
+            run("forecast", tmp_path / "plant", recent)
+        with pytest.raises(InputError, match="so the command line cannot use it"):
+            run("evaluate", tmp_path / "plant", "clouds")
+
+    def test_a_missing_library_gets_a_sentence(self, fitted, recent):
+        code = "import sys; sys.modules['torch'] = None; from subcast.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, "forecast", str(fitted[0] / "plant"), str(recent)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "needs torch: install it with pip install 'subcast[models]'" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def record(fitted):
+    """What `evaluate` wrote, which is what it printed."""
+    arguments = ["evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--present", "40%", "--draws", "3"]
+    result = run(*arguments, "--every", "2", "--seed", "5", "--json", "-o", fitted[0] / "record.json")
+    written = json.loads((fitted[0] / "record.json").read_text(), parse_constant=refuse)
+    assert json.loads(result.stdout, parse_constant=refuse) == written
+    return written
+
+
+class TestEvaluate:
+    def test_the_record(self, record):
+        assert [row["method"] for row in record["table"]] == ["oracle", "partial", "paper", "subcast"]
+        assert (record["present_count"], record["variables"], record["step"], record["seed"]) == (2, 5, 4, 5)
+        assert record["draws"] == subcast.draw_subsets(5, share=0.4, draws=3, seed=5).tolist()
+        test = waves().split(12, 4).test
+        assert record["windows"] == len(test[::2])
+        assert np.shape(record["mae"]["subcast"]) == (3, 4)
+        assert record["table"][0]["mae_gap"] == 0
+
+    def test_the_oracles_error_is_the_models(self, record):
+        model = subcast.TrainedForecaster.load(CHECKPOINT)
+        batch = waves().with_features("time_of_day").split(12, 4).test[::2].batch()
+        off = np.abs(model(batch.inputs) - batch.targets)[:, -1]  # [b, n] of the last step
+        expected = np.mean([off[:, draw].mean() for draw in record["draws"]])
+        assert record["table"][0]["mae"] == pytest.approx(expected, rel=1e-5)
+
+    def test_the_table(self, fitted):
+        arguments = ["evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--present", "2", "--draws", "2"]
+        said = run(*arguments, "--every", "9", "--step", "1").output
+        assert "2 of 5 variables present, 2 draws," in said
+        assert "test windows, step 1" in said
+        for part in ("Oracle", "Partial", "paper", "subcast", "MAE", "RMSE", "gap in % [95 %]", " ± "):
+            assert part in said
+
+    def test_one_draw_has_no_deviation(self, fitted):
+        arguments = ["evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--draws", "1", "--every", "9"]
+        assert json.loads(run(*arguments, "--json").stdout, parse_constant=refuse)["table"][1]["mae_deviation"] is None
+        assert "±" not in run(*arguments).output
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["--present", "most"], "the share must be like '15%'"),
+            (["--present", "6"], "count must be at most the 5 variables there are, got 6"),
+            (["--draws", "0"], "draws must be"),
+            (["--every", "0"], "every must be"),
+            (["--step", "5"], "--step must be between 1 and the horizon of 4, got 5"),
+            (["--preset", "quick"], "preset must be one of default, paper, got 'quick'"),
+            (["-o", "record.txt"], "the file must end in .json, got 'record.txt'"),
+        ],
+    )
+    def test_mistakes_get_a_sentence(self, fitted, arguments, sentence):
+        with pytest.raises(InputError, match=sentence):
+            run("evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--every", "40", "--draws", "1", *arguments)
+
+    def test_other_data(self, fitted):
+        with pytest.raises(InputError, match="'clouds' has no 'north', 'east', 'south' and 2 more of the 5 variables"):
+            run("evaluate", fitted[0] / "plant", "clouds")
 
 
 def test_version():
@@ -270,6 +541,12 @@ class TestAsAUser:
         assert done.stderr.startswith("subcast: there is no file ")
         assert done.stderr.count("\n") == 1
         assert "Traceback" not in done.stderr
+
+    def test_a_bad_option_of_a_wrapper_too(self, tmp_path):
+        done = shell("forecast", tmp_path / "gone", tmp_path / "recent.csv", "--json")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("subcast: ")
 
     def test_repairs_are_one_note_on_stderr(self, table, tmp_path):
         done = shell("datasets", "export", table, tmp_path / "clean.csv")

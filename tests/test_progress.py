@@ -72,8 +72,13 @@ def test_nothing_goes_to_stdout(monkeypatch, clock, capsys):
 def test_an_error_inside_comes_out_and_the_bar_goes(monkeypatch, clock):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with pytest.raises(RuntimeError, match="a wolf"), progress_bar("counting sheep", 3) as advance:
-        clock.now += 9.0
-        advance(1)
-        raise RuntimeError("a wolf")
+
+    def meet_a_wolf():
+        with progress_bar("counting sheep", 3) as advance:
+            clock.now += 9.0
+            advance(1)
+            raise RuntimeError("a wolf")
+
+    with pytest.raises(RuntimeError, match="a wolf"):
+        meet_a_wolf()
     count_to(2, clock, seconds=5.0)  # a bar that was left running would refuse a second one

@@ -274,7 +274,9 @@ def by_height(x):
     return np.repeat(x[:, -1:, :, 0], HORIZON, axis=1) * 0.01 + 1000 * np.arange(x.shape[2])
 
 
-@pytest.mark.parametrize("settings", [PLAIN, Settings.paper(), Settings.paper(weighting="uniform")], ids=lambda s: s.weighting)
+@pytest.mark.parametrize(
+    "settings", [PLAIN, Settings.paper(), Settings.paper(weighting="uniform")], ids=lambda s: s.weighting
+)
 def test_virtual_sensors_stand_in_their_own_columns(wave_parts, settings):
     robust = sc.SubsetForecaster(by_height, settings=settings, progress=False).fit(wave_parts.train)
     found = robust.predict_many(wave_parts.test, [1, 4], absent=True)

@@ -38,10 +38,7 @@ def test_quantiles_cover_what_they_promise():
     for count in (19, 40, 99):
         numbers = np.arange(count + 1)
         for place, p in enumerate(PROBABILITIES):
-            below = [
-                bool(last <= conformal_quantiles(np.delete(numbers, last))[place])
-                for last in numbers
-            ]
+            below = [bool(last <= conformal_quantiles(np.delete(numbers, last))[place]) for last in numbers]
             if p >= 0.5 and math.ceil(round((count + 1) * p, 9)) <= count:
                 assert np.mean(below) >= p - 1e-9
 

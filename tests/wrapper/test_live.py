@@ -147,7 +147,9 @@ def test_the_time_may_be_left_out_after_the_first(live, wave_parts):
     assert_alike(answers[1], answers[0])
 
 
-@pytest.mark.parametrize("dress", [str, pd.Timestamp, lambda t: t.astype("datetime64[s]").item()], ids=["text", "pandas", "datetime"])
+@pytest.mark.parametrize(
+    "dress", [str, pd.Timestamp, lambda t: t.astype("datetime64[s]").item()], ids=["text", "pandas", "datetime"]
+)
 def test_times_in_any_dress(live, wave_parts, dress):
     series = wave_parts.test.series
     for step in range(LOOKBACK):

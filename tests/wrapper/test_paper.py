@@ -126,9 +126,7 @@ def test_what_is_known_does_not_change_the_answer(parts):
     fresh = sc.SubsetForecaster.paper(mixing, progress=False).fit(train)
     used = sc.SubsetForecaster.paper(mixing, progress=False).fit(train)
     used.predict_many(test, [0, 1])
-    np.testing.assert_array_equal(
-        used.predict_many(test, [2, 3]).mean, fresh.predict_many(test, [2, 3]).mean
-    )
+    np.testing.assert_array_equal(used.predict_many(test, [2, 3]).mean, fresh.predict_many(test, [2, 3]).mean)
 
 
 @pytest.mark.parametrize("weighting", ["uniform", "distance", "rank"])

@@ -204,7 +204,9 @@ def test_tuning_pays_on_windows_it_has_not_seen(wave_parts, learnt, metric, powe
     train, val, test = wave_parts
     tuned = error_on(fitted(train, val, model=learnt, metric=metric), test, power)
     borrowed = sc.Settings(neighbors=1, correction=0.0)
-    assert tuned < 0.92 * error_on(sc.SubsetForecaster(learnt, settings=borrowed, progress=False).fit(train), test, power)
+    assert tuned < 0.92 * error_on(
+        sc.SubsetForecaster(learnt, settings=borrowed, progress=False).fit(train), test, power
+    )
     assert tuned < 1.05 * error_on(sc.SubsetForecaster(learnt, progress=False).fit(train), test, power)
 
 

@@ -261,7 +261,9 @@ def pooled_forecast(model, values, slots, per_day, starts, lookback, horizon, wi
     n = len(values[0])
     absent = [i for i in range(n) if i not in present]
     centre, spread = space(values, slots, per_day, starts, lookback)
-    z = [[(float(row[i]) - centre[k][i]) / spread[k][i] for i in range(n)] for row, k in zip(values, slots, strict=True)]
+    z = [
+        [(float(row[i]) - centre[k][i]) / spread[k][i] for i in range(n)] for row, k in zip(values, slots, strict=True)
+    ]
     clock = settings.clock if per_day > 1 else 0.0
 
     def hand(slot):

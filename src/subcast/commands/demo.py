@@ -27,6 +27,7 @@ from subcast.wrapper import SubsetForecaster
 SHARE = 0.15
 LOOKBACK = HORIZON = 12
 _NOON = (11, 13)  # hours between which the picture's "now" lies
+_PAST = 24  # steps before it that are drawn
 _LITTLE = 1e-9
 
 
@@ -142,7 +143,8 @@ def tell(robust: SubsetForecaster, test: Windows, present: NDArray[np.int64]) ->
     Two of them are drawn, those of the largest output.
     """
     series = test.series
-    assert series.times is not None and series.positions is not None
+    assert series.times is not None
+    assert series.positions is not None
     starts = np.asarray(test.starts)
     hour = (series.times - series.times.astype("datetime64[D]")) / np.timedelta64(1, "h")  # [t]
     now = hour[starts + LOOKBACK - 1]
@@ -153,7 +155,7 @@ def tell(robust: SubsetForecaster, test: Windows, present: NDArray[np.int64]) ->
     window = int(noons[np.argmax(changes.sum(axis=1))])
     shown = present[np.sort(np.argsort(-output, kind="stable")[:2])]
     first, now_step = int(starts[window]), int(starts[window]) + LOOKBACK
-    dawn = now_step - int(np.argmax(series.values[now_step - 1 :: -1, shown].max(axis=1) == 0))
+    before = slice(max(0, now_step - _PAST), now_step)
     here = test[window : window + 1]
     forecast = robust.predict_many(here, present=present)
     places = np.searchsorted(present, shown)
@@ -164,8 +166,8 @@ def tell(robust: SubsetForecaster, test: Windows, present: NDArray[np.int64]) ->
         shown=shown,
         names=tuple(series.variables[place] for place in shown),
         unit=series.unit,
-        past=series.times[dawn:now_step],
-        readings=series.values[dawn:now_step, shown],
+        past=series.times[before],
+        readings=series.values[before, shown],
         ahead=series.times[ahead],
         truth=series.values[ahead, shown],
         forecast=forecast.mean[0][:, places],

@@ -16,6 +16,7 @@ from subcast.plots import ACCENT, ALARM, INK, SOFT
 
 _TINT = "#cfe0fb"  # the accent, as an interval
 _LETTERS = "AB"
+_LEGEND = ("readings", "what really came", "the model as it is", "the same model, wrapped", "its 90 % interval")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Story:
     names, unit
         of those drawn, and what their readings are in
     past, readings
-        [p] moments since dawn, and the readings [p, s] of the plants drawn
+        [p] moments up to now, and the readings [p, s] of the plants drawn
     ahead, truth
         [h] moments of the steps ahead, and what really came [h, s]
     forecast, bounds
@@ -62,20 +63,29 @@ def plot_story(story: Story) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 5.2), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.75])
-    _draw_map(left.subplots(), story)
+    grid = figure.add_gridspec(1, 2, width_ratios=[1, 1.6])
+    left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
+    _draw_map(left, story)
     axes = right.subplots(len(story.shown), 1, sharex=True, squeeze=False)[:, 0]
     for place, axis in enumerate(axes):
         _draw_plant(axis, story, place)
     _label_hours(axes[-1])
-    day = str(story.ahead[0].astype("datetime64[D]"))
-    right.suptitle(f"What two of them will do next ({day})", fontsize=12, color=INK, x=0.07, ha="left")
-    handles, labels = axes[0].get_legend_handles_labels()
-    right.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    _title(right, "The next two hours of A and B" if len(axes) > 1 else "The next two hours of A")
+    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    order = [label for label in _LEGEND if label in handles]
+    right.legend(
+        [handles[label] for label in order], order, loc="outside lower center", ncols=3, frameon=False, fontsize=9,
+        labelcolor=INK,
+    )  # fmt: skip
     return figure
 
 
-def _draw_map(axis: Any, story: Story) -> None:
+def _title(part: Any, text: str) -> None:
+    part.suptitle(text, fontsize=13, color=INK, x=0.02, ha="left")
+
+
+def _draw_map(part: Any, story: Story) -> None:
+    axis = part.subplots()
     n, s = len(story.positions), len(story.present)
     silent = np.setdiff1d(np.arange(n), story.present)
     axis.scatter(*story.positions[silent].T, s=55, facecolor="white", edgecolor="#9aa8ba", linewidth=1.2,
@@ -84,9 +94,9 @@ def _draw_map(axis: Any, story: Story) -> None:
     for letter, plant in zip(_LETTERS, story.shown, strict=False):
         axis.annotate(letter, story.positions[plant], xytext=(0, 8), textcoords="offset points", ha="center",
                       fontsize=11, fontweight="bold", color=INK)  # fmt: skip
-    axis.set_title(f"{n} solar plants: {s} still report", fontsize=12, color=INK, loc="left")
-    axis.set(xlabel="km east", ylabel="km north", aspect="equal")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=9, labelcolor=INK)
+    _title(part, f"{s} of {n} solar plants still report")
+    axis.set(xlabel="km east", ylabel="km north", aspect="equal", anchor="N")
+    part.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
     _quiet(axis)
 
 
@@ -104,7 +114,9 @@ def _draw_plant(axis: Any, story: Story, place: int) -> None:
     axis.axvline(story.past[-1], color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
     axis.plot(story.past, story.readings[:, place], color=INK, linewidth=1.6, label="readings")
     axis.plot(x, joined(story.partial), color=ALARM, linewidth=1.6, linestyle=(0, (4, 2)), label="the model as it is")
-    axis.plot(x, joined(story.truth), color=INK, linewidth=1.2, linestyle=(0, (1, 1.2)), label="what really came")
+    axis.plot(
+        story.ahead, story.truth[:, place], color=INK, linewidth=0, marker="o", markersize=3.2, label="what really came"
+    )
     axis.plot(x, joined(story.forecast), color=ACCENT, linewidth=2.4, label="the same model, wrapped")
     axis.set_ylabel(f"{story.names[place]} ({story.unit})", fontsize=9, color=INK)
     axis.text(
@@ -157,7 +169,8 @@ h2 { font-size: 1.15rem; margin: 2.75rem 0 0.75rem; }
 p { max-width: 42rem; margin: 0 0 0.75rem; }
 .lead { font-size: 1.12rem; }
 figure { margin: 2rem 0 0; }
-img { display: block; width: 100%; height: auto; background: white; border: 1px solid var(--soft); border-radius: 10px; }
+img { display: block; width: 100%; height: auto; background: white; border: 1px solid var(--soft);
+  border-radius: 10px; }
 figcaption, .dim { color: var(--dim); font-size: 0.9rem; }
 figcaption { margin-top: 0.5rem; }
 .bars { display: grid; gap: 1rem; margin: 0; padding: 0; list-style: none; }
@@ -218,7 +231,7 @@ def page(said: str, rows: Sequence[dict[str, Any]], picture: bytes, commands: Se
 hours; the wrapped model follows what really came, the model as it is does not." src="data:image/png;base64,{
         b64encode(picture).decode("ascii")
     }">
-<figcaption>A noon of broken clouds, on a day the model has never seen. Dotted is what really came; blue is what the
+<figcaption>A noon of broken clouds, on a day the model has never seen. The dots are what really came; blue is what the
 wrapped model said beforehand from the reporting plants alone.</figcaption>
 </figure>
 <h2>How far off, two hours ahead</h2>
@@ -227,8 +240,9 @@ wrapped model said beforehand from the reporting plants alone.</figcaption>
 {bars}
 </ul>
 <h2>How it works</h2>
-<p>subcast looks up past moments when the reporting plants behaved as they do now, fills in the silent ones from there,
-corrects what those moments got wrong, and runs the model once. It tells how sure it is, and which days it leaned on.</p>
+<p>subcast looks up past moments when the reporting plants behaved as they do now, fills in the silent ones from
+there, corrects what those moments got wrong, and runs the model once. It tells how sure it is, and which days it
+leaned on.</p>
 <h2>What next</h2>
 <pre><code>{lines}</code></pre>
 <p>Or in Python:</p>

@@ -25,6 +25,7 @@ LEANS = (0.0, 0.5, 1.0)
 CORRECTIONS = (0.5, 0.0, 1.0)
 TEMPERATURES = (0.01, 0.1, 1.0, 10.0)
 BLENDS = np.linspace(0.0, 1.0, 21)
+BLOCKS = 10  # stretches of time over which a difference must be steady to count
 DRAWS = 3
 MOST_WINDOWS, LEAST_WINDOWS = 160, 24
 _UNIT = 1e-12
@@ -87,11 +88,18 @@ class Tuner:
 
     def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
+        return self.errors_of_blocks(forecast, variables).mean(axis=0)
+
+    def errors_of_blocks(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same for each of some stretches of time, [blocks, h], such that their mean is that of all windows."""
         spread = self.engine.space.spread_of(variables)
         off = (forecast - self.targets[:, :, variables]) / spread
         off = np.abs(off) if self.metric == "mae" else off**2
         known = ~np.isnan(off)
-        return np.asarray(np.where(known, off, 0).sum(axis=(0, 2)) / np.maximum(known.sum(axis=(0, 2)), 1))
+        total, count = np.where(known, off, 0).sum(axis=2), known.sum(axis=2)  # [b, h] each
+        bounds = np.linspace(0, len(total), min(BLOCKS, len(total)) + 1).astype(int)[:-1]
+        sums = np.add.reduceat(total, bounds, axis=0)  # [blocks, h]
+        return np.asarray(sums * len(bounds) / np.maximum(count.sum(axis=0), 1))
 
 
 def tune(
@@ -152,6 +160,19 @@ def tune(
         "tried": tried + more,
     }
     return chosen, report
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Settings and their error in each stretch of time, [blocks]."""
+
+    settings: Settings
+    errors: NDArray[np.float64]
+
+    def beats(self, other: Trial) -> bool:
+        """Whether it is better by more than the difference varies from stretch to stretch."""
+        difference = other.errors - self.errors
+        return bool(difference.mean() > _doubt(difference))
 
 
 class Grid:
@@ -219,33 +240,35 @@ def _tune_model(
     tried: list[dict[str, Any]] = []
     units: list[NDArray[np.float64]] = []  # the errors of the first trial, [h] for each share
 
-    def trial(candidate: Settings) -> tuple[float, Settings]:
-        per_share = [np.zeros((len(BLENDS), tuner.engine.horizon)) for _ in candidate.shares]
+    def trial(candidate: Settings) -> Trial:
+        marks = replace(candidate, blend=((1.0,) * tuner.engine.horizon,) * len(candidate.shares))
+        per_share: list[list[NDArray[np.float64]]] = [[] for _ in candidate.shares]
         for case in cases:
-            marks = replace(candidate, blend=((1.0,) * tuner.engine.horizon,) * len(candidate.shares))
             model, own = tuner.by_model(case, marks), tuner.by_specialist(case, marks)
-            per_share[case.share] += _blend_errors(tuner, model, own, case.present)
+            per_share[case.share].append(_blend_errors(tuner, model, own, case.present))
+        tables = [np.mean(errors, axis=0) for errors in per_share]  # [blends, blocks, h] for each share
         if not units:
-            units.extend(np.maximum(errors[0], _UNIT) for errors in per_share)
-        blend = candidate.blend if "blend" in free.given else tuple(_best_blend(errors) for errors in per_share)
-        score = float(np.mean([_at_blend(e, row) / u for e, row, u in zip(per_share, blend, units, strict=True)]))
-        alone = float(np.mean([errors[0] / unit for errors, unit in zip(per_share, units, strict=True)]))
+            units.extend(np.maximum(table[0].mean(axis=0), _UNIT) for table in tables)
+        blend = candidate.blend if "blend" in free.given else tuple(_steady_blend(table) for table in tables)
+        shares = zip(tables, blend, units, strict=True)
+        blocks = np.mean([(_at_blend(table, row) / unit).mean(axis=1) for table, row, unit in shares], axis=0)
+        alone = float(np.mean([table[0].mean(axis=0) / unit for table, unit in zip(tables, units, strict=True)]))
         tried.append(
             {"part": "blend", "neighbors": candidate.neighbors, "correction": candidate.correction,
-             "error": score, "error_without_specialist": alone}
+             "error": float(blocks.mean()), "error_without_specialist": alone}
         )  # fmt: skip
         advance(1)
-        return score, replace(candidate, blend=blend)
+        return Trial(replace(candidate, blend=blend), blocks)
 
     best = trial(replace(settings, neighbors=20 if 20 in counts else counts[0]))
-    begun_with = best[1].neighbors
+    begun_with = best.settings.neighbors
     for field, options in (("neighbors", counts), ("correction", corrections)):
         for option in options:
             if option == (begun_with if field == "neighbors" else corrections[0]) or time.monotonic() > deadline:
                 continue
-            candidate = trial(replace(best[1], **{field: option}))
-            best = min(best, candidate, key=lambda pair: pair[0])
-    chosen = best[1]
+            candidate = trial(replace(best.settings, **{field: option}))
+            best = candidate if candidate.beats(best) else best
+    chosen = best.settings
     if "blend_absent" not in free.given:
         chosen = replace(chosen, blend_absent=_tune_absent(tuner, chosen, cases))
     return chosen, tried
@@ -253,35 +276,53 @@ def _tune_model(
 
 def _tune_absent(tuner: Tuner, settings: Settings, cases: list[Case]) -> tuple[tuple[float, ...], ...]:
     """The blend for variables that are absent."""
-    per_share = [np.zeros((len(BLENDS), tuner.engine.horizon)) for _ in settings.shares]
     marks = replace(settings, blend=((1.0,) * tuner.engine.horizon,) * len(settings.shares))
+    rows = [(0.0,) * tuner.engine.horizon for _ in settings.shares]
     for case in cases[::DRAWS]:
         absent = np.setdiff1d(np.arange(tuner.engine.n), case.present)
         if absent.size:
             model = tuner.by_model(case, marks, absent=True)
             own = tuner.by_specialist(case, marks, absent=True)
-            per_share[case.share] += _blend_errors(tuner, model, own, absent)
-    return tuple(_best_blend(errors) for errors in per_share)
+            rows[case.share] = _steady_blend(_blend_errors(tuner, model, own, absent))
+    return tuple(rows)
 
 
 def _blend_errors(
     tuner: Tuner, model: NDArray[np.float32], own: NDArray[np.float32], variables: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The error of each step for each share of the specialist, [blends, h]."""
+    """The error of each stretch of time and step for each share of the specialist, [blends, blocks, h]."""
     difference = own - model
-    return np.stack([tuner.errors(model + np.float32(blend) * difference, variables) for blend in BLENDS])
+    return np.stack([tuner.errors_of_blocks(model + np.float32(blend) * difference, variables) for blend in BLENDS])
 
 
-def _best_blend(errors: NDArray[np.float64]) -> tuple[float, ...]:
-    """The best share of each step, evened out over neighbouring steps."""
-    best = BLENDS[errors.argmin(axis=0)]  # [h]
-    padded = np.concatenate([best[:1], best, best[-1:]])
+def _steady_blend(errors: NDArray[np.float64]) -> tuple[float, ...]:
+    """For each step the smallest share that is not clearly worse than the best, evened out over neighbouring steps.
+
+    `errors` is [blends, blocks, h]. What the best gains over it must exceed what the gain varies by.
+    """
+    chosen = np.empty(errors.shape[2])
+    for step in range(errors.shape[2]):
+        best = errors[:, :, step].mean(axis=1).argmin()
+        losses = errors[:, :, step] - errors[best, :, step]  # [blends, blocks]
+        good = [loss.mean() <= _doubt(loss) for loss in losses]
+        chosen[step] = BLENDS[good.index(True)]
+    padded = np.concatenate([chosen[:1], chosen, chosen[-1:]])
     return tuple(float(x) for x in np.round((padded[:-2] + padded[1:-1] + padded[2:]) / 3, 4))
 
 
+def _doubt(differences: NDArray[np.float64]) -> float:
+    """The standard error of a mean difference over stretches of time."""
+    count = len(differences)
+    return float(differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
+
+
 def _at_blend(errors: NDArray[np.float64], row: Sequence[float]) -> NDArray[np.float64]:
-    """The errors [h] at the shares of a row, between those that were tried."""
-    return np.array([np.interp(share, BLENDS, errors[:, step]) for step, share in enumerate(row)])
+    """The errors [blocks, h] at the shares of a row, between those that were tried."""
+    place = np.interp(row, BLENDS, np.arange(len(BLENDS)))  # [h]
+    low = np.minimum(place.astype(int), len(BLENDS) - 2)
+    weight = place - low
+    steps = np.arange(errors.shape[2])
+    return np.asarray((1 - weight) * errors[low, :, steps].T + weight * errors[low + 1, :, steps].T)
 
 
 def _tune_paper(

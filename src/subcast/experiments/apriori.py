@@ -1,0 +1,19 @@
+"""A model trained on a known S: its own scaler, its own graph, its own windows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.experiments.context import Context, split_data
+from subcast.training import TrainConfig, train
+
+
+def train_on(context: Context, present: NDArray[np.int64], epochs: int | None) -> NDArray[np.float32]:
+    """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s]."""
+    split = split_data(context.series.select(present), context.cell.dataset)
+    changes = {} if epochs is None else {"epochs": int(epochs)}
+    config = TrainConfig(seed=context.cell.seed, progress=False, **changes)
+    model = train(context.cell.model, split.train, split.val, config)
+    test = split.test[:: context.cell.every]
+    return np.concatenate([model(batch.inputs) for batch in test.batches(256)])

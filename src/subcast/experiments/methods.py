@@ -1,0 +1,145 @@
+"""The methods that experiments compare, by name: each takes the cell's test windows and S, and forecasts S."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast import baselines
+from subcast.evaluation import Method, partial_inputs, wrapped
+from subcast.experiments.context import Context
+from subcast.retrieval import QueryTable
+from subcast.windows import Windows
+
+Maker = Callable[..., Method]
+METHODS: dict[str, Maker] = {}
+
+
+def method(name: str) -> Callable[[Maker], Maker]:
+    """Register what makes a method."""
+
+    def register(maker: Maker) -> Maker:
+        METHODS[name] = maker
+        return maker
+
+    return register
+
+
+def make_method(context: Context, name: str, **options: Any) -> Method:
+    """The method of a name for a cell."""
+    return METHODS[name](context, **options)
+
+
+@method("oracle")
+def _oracle(context: Context) -> Method:
+    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return context.whole[:, :, present]
+
+    return forecast
+
+
+@method("partial")
+def _partial(context: Context) -> Method:
+    return partial_inputs(context.paper)
+
+
+@method("fdw")
+def _fdw(context: Context, **changes: Any) -> Method:
+    return wrapped(context.paper_with(**changes))
+
+
+@method("scalable")
+def _scalable(context: Context, neighbour: int = 10) -> Method:
+    """FDW with neighbours from the query table of the appendix."""
+    robust = context.paper.with_settings(context.paper.settings)
+    engine = robust.engine
+    windows = context.split.val[:: max(1, len(context.split.val) // 200)]
+    table = QueryTable(engine.bank, engine.windows_in_space(windows, robust.settings), neighbour=neighbour)
+
+    def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        arrived = engine.arrive(part)
+        found = table.nearest(
+            engine.normal(arrived, present),
+            present,
+            robust.settings.neighbors,
+            robust.settings.exponent,
+            shared=engine.shared(arrived, robust.settings),
+        ).neighbors
+        return engine.forecast(arrived, present, robust.settings, neighbors=found)[0]
+
+    return forecast
+
+
+@method("subcast")
+def _subcast(context: Context) -> Method:
+    return wrapped(context.default)
+
+
+@method("neighbor-forecast")
+def _neighbor_forecast(context: Context, neighbors: int = 5) -> Method:
+    return baselines.neighbor_forecast(context.split.train, neighbors=neighbors)
+
+
+@method("knne")
+def _knne(context: Context) -> Method:
+    return baselines.imputed(context.model, baselines.KnneImputer(context.split.train))
+
+
+@method("iim")
+def _iim(context: Context) -> Method:
+    return baselines.imputed(context.model, baselines.IimImputer(context.split.train))
+
+
+@method("ridge")
+def _ridge(context: Context) -> Method:
+    return baselines.imputed(context.model, baselines.RidgeImputer(context.split.train))
+
+
+@method("knn-imputer")
+def _knn_imputer(context: Context) -> Method:
+    return baselines.imputed(context.model, baselines.ScikitImputer(context.split.train, kind="knn"))
+
+
+@method("iterative-imputer")
+def _iterative_imputer(context: Context) -> Method:
+    return baselines.imputed(context.model, baselines.ScikitImputer(context.split.train, kind="iterative"))
+
+
+@method("last-value")
+def _last_value(context: Context) -> Method:
+    return baselines.last_value()
+
+
+@method("seasonal-naive")
+def _seasonal_naive(context: Context) -> Method:
+    return baselines.seasonal_naive()
+
+
+@method("linear")
+def _linear(context: Context) -> Method:
+    return baselines.linear(context.split.train)
+
+
+@method("hardened")
+def _hardened(context: Context) -> Method:
+    """Partial of a model trained with random variables dropped."""
+    model = context.trained("hardened")
+
+    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.asarray(model.predict(windows.batch().inputs, present=present, wanted=present))
+
+    return forecast
+
+
+@method("identity")
+def _identity(context: Context) -> Method:
+    """A model trained and run with the identity for its graph, all variables in."""
+    model = context.trained("identity")
+
+    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.asarray(model.predict(windows.batch().inputs, wanted=present))
+
+    return forecast

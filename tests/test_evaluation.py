@@ -1,0 +1,218 @@
+"""Comparing methods: errors against loops, the same draws for all, the table."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import subcast as sc
+from subcast.errors import InputError
+from subcast.evaluation import Evaluation, evaluate, oracle, partial_inputs, wrapped
+from subcast.series import Series
+from subcast.subsets import draw_subsets
+from wrapper.examples import HORIZON, LOOKBACK, assert_one_sentence, learn, mixing, waves
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return waves(steps=420).split(LOOKBACK, HORIZON, shares=(0.6, 0.2, 0.2))
+
+
+@pytest.fixture(scope="module")
+def robust(parts):
+    return sc.SubsetForecaster(learn(parts.train), settings=sc.Settings(), progress=False).fit(parts.train)
+
+
+@pytest.fixture(scope="module")
+def found(parts, robust):
+    methods = {"oracle": oracle(robust), "partial": partial_inputs(robust), "subcast": wrapped(robust)}
+    return evaluate(methods, parts.test, list(draw_subsets(6, 0.5, draws=4)), progress=False)
+
+
+def loop_errors(forecasts, test, present):
+    """MAE and RMSE of each step over windows and variables, a missing target left out."""
+    mae, rmse = [], []
+    for q in range(test.horizon):
+        off = []
+        for window, start in enumerate(test.starts):
+            for column, variable in enumerate(present):
+                truth = float(test.target_values[start + test.lookback + q][variable])
+                if not math.isnan(truth):
+                    off.append(float(forecasts[window][q][column]) - truth)
+        mae.append(sum(abs(x) for x in off) / len(off))
+        rmse.append(math.sqrt(sum(x * x for x in off) / len(off)))
+    return mae, rmse
+
+
+def drifting(windows, present):
+    last = windows.readings[:, -1:, present]
+    return last + np.arange(1, windows.horizon + 1)[:, None] * 0.1 * (1 + np.asarray(present))
+
+
+def test_errors_against_loops():
+    values = np.random.default_rng(0).normal(size=(1300, 4)).cumsum(axis=0)  # more windows than go at once
+    values[np.random.default_rng(1).random(values.shape) < 0.05] = np.nan
+    values = np.where(np.isnan(values), np.nan, values)
+    test = Series(values).windows(3, 2)
+    draws = [np.array([2, 0]), np.array([1, 3]), np.array([1])]
+
+    def zero(windows, present):
+        return np.zeros((len(windows), 2, len(present)))
+
+    def place(windows, present):
+        return zero(windows, present) + present
+
+    found = evaluate({"zero": zero, "place": place}, test, draws, progress=False)
+    assert found.windows == len(test)
+    for row, draw in enumerate(draws):
+        present = sorted(draw.tolist())
+        for name, method in (("zero", zero), ("place", place)):
+            mae, rmse = loop_errors(method(test, np.array(present)), test, present)
+            np.testing.assert_allclose(found.mae[name][row], mae, rtol=1e-6)
+            np.testing.assert_allclose(found.rmse[name][row], rmse, rtol=1e-6)
+
+
+def test_every_method_sees_the_same_windows_and_draws(parts):
+    seen = {"a": [], "b": []}
+
+    def watching(name):
+        def method(windows, present):
+            seen[name].append((windows.starts, tuple(present)))
+            return drifting(windows, present)
+
+        return method
+
+    draws = list(draw_subsets(6, 0.5, draws=5, seed=3))
+    found = evaluate({name: watching(name) for name in seen}, parts.test, draws, progress=False)
+    assert seen["a"] == seen["b"]
+    assert [present for _, present in seen["a"]] == [tuple(draw) for draw in draws]
+    np.testing.assert_array_equal(found.mae["a"], found.mae["b"])
+
+
+def test_oracle_is_the_model_with_everything(parts, robust, found):
+    plain = learn(parts.train)(parts.test.batch().inputs)
+    for row, draw in enumerate(found.draws):
+        mae, rmse = loop_errors(plain[:, :, draw], parts.test, draw)
+        np.testing.assert_allclose(found.mae["oracle"][row], mae, rtol=1e-5)
+        np.testing.assert_allclose(found.rmse["oracle"][row], rmse, rtol=1e-5)
+
+
+def test_partial_has_the_mean_where_nothing_came(parts, robust):
+    inputs = np.array(parts.test.batch().inputs, dtype=np.float64)
+    usual = parts.train.series.values.mean(axis=0)
+    for variable in (0, 2, 3, 5):
+        inputs[:, :, variable, 0] = usual[variable]
+    wanted = learn(parts.train)(inputs)[:, :, [1, 4]]
+    got = partial_inputs(robust)(parts.test, np.array([1, 4]))
+    spread = parts.train.series.values.std(axis=0)[[1, 4]]
+    assert (np.abs(got - wanted) / spread).mean() < 0.1  # the mean over the day's hours is not quite the mean of all
+
+
+def test_wrapped_is_the_wrapper(parts, robust, found):
+    for row, draw in enumerate(found.draws):
+        mae, _ = loop_errors(robust.predict_many(parts.test, draw).mean, parts.test, draw)
+        np.testing.assert_allclose(found.mae["subcast"][row], mae, rtol=1e-5)
+
+
+def test_completion_beats_leaving_out(found):
+    assert found.gap("subcast").gap < 0.5 * found.gap("partial").gap
+    assert found.gap("partial").gap > 10
+
+
+def test_missing_inputs_count_as_usual(parts, robust):
+    values = parts.test.series.values.copy()
+    values[3:5, 2] = np.nan
+    holed = Series(values, parts.test.series.variables, parts.test.series.times).windows(LOOKBACK, HORIZON)
+    for method in (oracle(robust), partial_inputs(robust), wrapped(robust)):
+        assert np.isfinite(method(holed, np.array([1, 4]))).all()
+
+
+def test_gap_and_table(found):
+    table = found.table()
+    assert list(table.index) == ["oracle", "partial", "subcast"]
+    for metric, errors in (("mae", found.mae), ("rmse", found.rmse)):
+        for method in table.index:
+            last = [float(row[-1]) for row in errors[method]]
+            best = [float(row[-1]) for row in errors["oracle"]]
+            mean, base = sum(last) / len(last), sum(best) / len(best)
+            deviation = math.sqrt(sum((x - mean) ** 2 for x in last) / (len(last) - 1))
+            row = table.loc[method]
+            assert row[metric] == pytest.approx(mean)
+            assert row[f"{metric}_deviation"] == pytest.approx(deviation)
+            assert row[f"{metric}_gap"] == pytest.approx(100 * (mean - base) / base)
+            assert row[f"{metric}_gap_lower"] <= row[f"{metric}_gap"] + 1e-9
+            assert row[f"{metric}_gap"] <= row[f"{metric}_gap_upper"] + 1e-9
+    assert table.loc["oracle", "mae_gap"] == 0
+
+
+def test_a_table_of_another_step(found):
+    first = found.table(step=1)
+    assert first.loc["subcast", "mae"] == pytest.approx(found.mae["subcast"][:, 0].mean())
+    assert first.loc["subcast", "mae"] < found.table().loc["subcast", "mae"]
+
+
+def test_a_gap_to_another_method(found):
+    other = found.gap("subcast", "rmse", 2, base="partial")
+    ours, theirs = found.rmse["subcast"][:, 1].mean(), found.rmse["partial"][:, 1].mean()
+    assert other.gap == pytest.approx(100 * (ours - theirs) / theirs)
+
+
+def test_one_draw_has_no_deviation_and_no_oracle_no_gap(parts):
+    found = evaluate({"drifting": drifting}, parts.test, [np.array([0, 1])], progress=False)
+    row = found.table().loc["drifting"]
+    assert math.isnan(row["mae_deviation"])
+    assert math.isnan(row["mae_gap"])
+    assert row["mae"] > 0
+
+
+def test_plain_values_for_json(found):
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["windows"] == found.windows
+    again = Evaluation(
+        {name: np.array(rows) for name, rows in stored["mae"].items()},
+        {name: np.array(rows) for name, rows in stored["rmse"].items()},
+        [np.array(draw) for draw in stored["draws"]],
+        stored["windows"],
+    )
+    assert again.table().equals(found.table())
+
+
+def test_the_published_method_can_be_compared_too(parts):
+    robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(parts.train)
+    found = evaluate(
+        {"oracle": oracle(robust), "paper": wrapped(robust)}, parts.test[::9], [np.array([1, 3])], progress=False
+    )
+    assert np.isfinite(found.mae["paper"]).all()
+
+
+# Bad input
+
+
+def test_no_draws(parts):
+    with pytest.raises(InputError) as error:
+        evaluate({"drifting": drifting}, parts.test, [], progress=False)
+    assert_one_sentence(error, "draws")
+
+
+def test_draws_as_draw_subsets_gives_them(parts):
+    draws = draw_subsets(6, 0.5, draws=3)
+    found = evaluate({"drifting": drifting}, parts.test, draws, progress=False)
+    assert found.mae["drifting"].shape == (3, HORIZON)
+
+
+@pytest.mark.xfail(strict=True, reason="step 0 is the last one, and other mistakes end in KeyError or IndexError")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda found: found.table(step=0), ("step", "0")),
+        (lambda found: found.table(step=HORIZON + 1), ("step", "4")),
+        (lambda found: found.gap("subcast", "mape"), ("metric", "'mape'")),
+        (lambda found: found.gap("magic"), ("'magic'",)),
+    ],
+    ids=["step 0", "step 4", "metric", "method"],
+)
+def test_questions_without_an_answer(found, call, words):
+    with pytest.raises(InputError) as error:
+        call(found)
+    assert_one_sentence(error, *words)
