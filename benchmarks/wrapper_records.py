@@ -75,7 +75,7 @@ def run(job: Job) -> None:
     for metric, robust in tuned.items():
         methods[f"oracle with a specialist, tuned for {metric}"] = oracle_blend(robust, split.val, metric, plain, test)
     for name, settings in ablation(tuned["mae"].settings).items():
-        methods[name] = wrapped(with_settings(tuned["mae"], settings))
+        methods[name] = wrapped(tuned["mae"].with_settings(settings))
     for name, robust in (("fdw", published), ("subcast", tuned["mae"])):
         passes[name] = count_passes(robust, test[:50], draws[1])
     found = evaluate(methods, test, draws, progress=False)
@@ -133,13 +133,6 @@ def ablation(chosen: Settings) -> dict[str, Settings]:
         "pooled and corrected": replace(bare, correction=chosen.correction or 1.0),
         "specialist alone": replace(chosen, blend=everything, blend_absent=()),
     }
-
-
-def with_settings(robust: SubsetForecaster, settings: Settings) -> SubsetForecaster:
-    """The same fitted wrapper with other settings of the same space."""
-    other = SubsetForecaster(robust.model, settings=settings, progress=False)
-    other._engine, other._frame, other._probe = robust._engine, robust._frame, robust._probe
-    return other
 
 
 def whole(model: TrainedForecaster, test: Windows) -> NDArray[np.float32]:

@@ -275,7 +275,7 @@ def by_height(x):
 
 
 @pytest.mark.parametrize(
-    "settings", [PLAIN, Settings.paper(), Settings.paper(weighting="uniform")], ids=lambda s: s.weighting
+    "settings", [PLAIN, Settings.paper(), Settings.paper(weighting="uniform")], ids=["pooled", "FDW", "UW"]
 )
 def test_virtual_sensors_stand_in_their_own_columns(wave_parts, settings):
     robust = sc.SubsetForecaster(by_height, settings=settings, progress=False).fit(wave_parts.train)

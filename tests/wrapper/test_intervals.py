@@ -11,7 +11,8 @@ import subcast as sc
 from subcast.errors import InputError
 from subcast.series import Series
 from subcast.wrapper.intervals import PROBABILITIES, Calibration, conformal_quantiles
-from wrapper.examples import HORIZON, LOOKBACK, assert_one_sentence
+from wrapper import twins
+from wrapper.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of
 
 
 def loop_quantiles(residuals):
@@ -139,6 +140,23 @@ def test_fewer_variables_wider_intervals(tuned, wave_parts):
     few, many = (tuned.predict_many(wave_parts.test, s, absent=True) for s in ([0], [0, 1, 2, 4, 5]))
     assert (few.upper - few.lower).mean() > (many.upper - many.lower).mean()
     assert few.expected_gap > many.expected_gap > 0
+
+
+def test_intervals_follow_the_hour_of_the_step_they_are_for(tuned, wave_parts):
+    """In units of what is usual at that hour, every window has the same bounds."""
+    train, test = wave_parts.train, wave_parts.test
+    _, spread = twins.space(train.series.values, hours_of(train.series), 24, list(train.starts), LOOKBACK)
+    found = tuned.predict_many(test, [1, 4], absent=True)
+    order = [int(name[-1]) for name in found.variables]
+    hours = hours_of(test.series)
+    widths = np.empty(found.mean.shape)
+    for window, start in enumerate(test.starts):
+        for q in range(HORIZON):
+            for column, variable in enumerate(order):
+                width = found.upper[window, q, column] - found.lower[window, q, column]
+                widths[window, q, column] = width / spread[hours[start + LOOKBACK + q]][variable]
+    np.testing.assert_allclose(widths, np.broadcast_to(widths[0], widths.shape), rtol=1e-3)
+    assert np.std(spread, axis=0).max() > 0.02  # the hour makes a difference
 
 
 def test_intervals_scale_with_the_variable(noise):

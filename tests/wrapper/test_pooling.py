@@ -65,7 +65,7 @@ def test_mean_against_loops(case):
 @settings(max_examples=60)
 @given(cases())
 def test_median_against_loops(case):
-    rows, starts, weights, variables, skip, length = case
+    rows, starts, _, variables, skip, length = case
     found = pool_median(rows, starts, variables, skip, length)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, loop_pool(*case, plain_median), atol=1e-6)

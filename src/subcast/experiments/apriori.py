@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +14,9 @@ from subcast.training import TrainConfig, train
 def train_on(context: Context, present: NDArray[np.int64], epochs: int | None) -> NDArray[np.float32]:
     """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s]."""
     split = split_data(context.series.select(present), context.cell.dataset)
-    changes = {} if epochs is None else {"epochs": int(epochs)}
-    config = TrainConfig(seed=context.cell.seed, progress=False, **changes)
+    config = TrainConfig(seed=context.cell.seed, progress=False)
+    if epochs is not None:
+        config = replace(config, epochs=int(epochs))
     model = train(context.cell.model, split.train, split.val, config)
     test = split.test[:: context.cell.every]
     return np.concatenate([model(batch.inputs) for batch in test.batches(256)])

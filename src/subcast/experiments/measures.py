@@ -14,7 +14,7 @@ from subcast.experiments.context import SHARE, STEP, Context
 from subcast.experiments.methods import make_method
 from subcast.metrics import paired_gap
 from subcast.retrieval import QueryTable
-from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
+from subcast.subsets import cluster_variables, draw_cluster_subsets
 
 Result = dict[str, Any]
 
@@ -362,6 +362,3 @@ def _place(scores: NDArray[np.floating[Any]], which: NDArray[np.int64]) -> NDArr
     """The place from 1 that one of each row takes when the row is sorted upwards."""
     own = np.take_along_axis(scores, which[:, None], axis=1)
     return np.asarray((scores < own).sum(axis=1) + 1)
-
-
-__all__ = ["MEASURES", "Measure", "draw_subsets", "make_measure", "summarise"]

@@ -47,6 +47,9 @@ class TrainConfig:
     patience
         stop when so many epochs have brought nothing better, counted from where the curriculum is at the full horizon;
         None: never
+    variable_dropout
+        harden the model: in each batch a share of the variables, up to this, is absent as in the paper's Partial
+        setting, and only the others are forecast; 0 for none, only for the package's own models
     seed
         of the weights, the order of windows and the dropout: equal seeds give equal models, bit for bit on one machine
     threads
@@ -70,6 +73,7 @@ class TrainConfig:
     clip: float = 5.0
     curriculum: int | None = None
     patience: int | None = 6
+    variable_dropout: float = 0.0
     seed: int = 0
     threads: int | None = None
     device: str = "auto"
@@ -84,6 +88,8 @@ class TrainConfig:
         for argument in ("learning_rate", "clip"):
             if not getattr(self, argument) > 0:
                 raise InputError(f"{argument} must be above 0, got {getattr(self, argument)!r}")
+        if not 0 <= self.variable_dropout < 1:
+            raise InputError(f"variable_dropout must be 0 or more and below 1, got {self.variable_dropout!r}")
         if not self.weight_decay >= 0:
             raise InputError(f"weight_decay must be 0 or more, got {self.weight_decay!r}")
         if self.schedule not in SCHEDULES:

@@ -89,6 +89,9 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         iteration = self.current_epoch * self.trainer.num_training_batches + batch_number + 1
         level = curriculum_level(iteration, self.curriculum_steps, self.horizon)
         targets = targets[:, :level]
+        present = self._some_present(inputs)
+        if present is not None:
+            targets = torch.where(present, targets, torch.nan)
         count = int(torch.isfinite(targets).sum())
         optimizer = self.optimizers()
         for group in optimizer.param_groups:
@@ -97,7 +100,7 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         total = 0.0
         part = self._windows_at_once(inputs)
         for x, y in zip(inputs.split(part), targets.split(part), strict=True):
-            error = self._absolute_errors(x, y).sum()
+            error = self._absolute_errors(x, y, present).sum()
             self.manual_backward(error / max(count, 1))
             total += float(error.detach())
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -156,9 +159,19 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         """Take it out again."""
         self.progress = Progress(**checkpoint["progress"])
 
-    def _absolute_errors(self, inputs: Tensor, targets: Tensor) -> Tensor:
+    def _some_present(self, inputs: Tensor) -> Tensor | None:
+        """A mask [n] with a random share of the variables absent, up to `variable_dropout`; None without."""
+        if not self.config.variable_dropout:
+            return None
+        share = self.config.variable_dropout * torch.rand(())
+        order = torch.rand(inputs.shape[2])
+        present = order >= torch.minimum(share, order.max())  # at least one stays
+        return present.to(inputs.device)
+
+    def _absolute_errors(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> Tensor:
         """|forecast - target| in raw units, 0 where no target counts: [b, h, n]."""
-        forecast = self.model(inputs)[:, : targets.shape[1]] * self.scale + self.mean
+        forecast = self.model(inputs) if present is None else self.model(inputs, present=present)
+        forecast = forecast[:, : targets.shape[1]] * self.scale + self.mean
         counts = torch.isfinite(targets)
         return torch.where(counts, forecast - torch.where(counts, targets, 0.0), 0.0).abs()
 

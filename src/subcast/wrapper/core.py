@@ -361,6 +361,26 @@ class SubsetForecaster:
 
     # Inside
 
+    @property
+    def engine(self) -> Engine:
+        """What was learnt from the training windows, for experiments that look inside."""
+        return self._fitted()[0]
+
+    def with_settings(self, settings: Settings) -> SubsetForecaster:
+        """The same fitted wrapper with other settings; those that shape its bank and space must stay.
+
+        Nothing is fitted again, so there are no intervals.
+        """
+        engine, frame = self._fitted()
+        for name in ("daily_profile", "clock", "features_in_distance", "per_variable", "bank_share"):
+            if getattr(settings, name) != getattr(self.settings, name):
+                raise InputError(
+                    f"{name} shapes what is fitted: fit a new wrapper with {name}={getattr(settings, name)}"
+                )
+        other = SubsetForecaster(self.model, metric=self.metric, settings=settings, progress=self.progress)
+        other._engine, other._frame, other._probe = engine, frame, self._probe
+        return other
+
     def _fitted(self) -> tuple[Engine, Frame]:
         if self._engine is None or self._frame is None:
             refuse_unfitted()

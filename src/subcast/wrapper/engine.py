@@ -136,6 +136,7 @@ class Engine:
             starts=np.asarray(train.starts, dtype=np.int64),
             shared=shared,
             names=series.variables,
+            fraction=settings.bank_share if settings.bank_share < 1 else None,
         )
         used = normal[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
         needs_moments = settings.pool or settings.correction > 0 or settings.lean > 0
@@ -154,6 +155,20 @@ class Engine:
         )
 
     # The steps of a forecast
+
+    def arrive(self, windows: Windows) -> Arrived:
+        """The windows of a series as they would arrive."""
+        return Arrived.of(windows, self.space.slots)
+
+    def windows_in_space(self, windows: Windows, settings: Settings) -> NDArray[np.float32]:
+        """Whole windows as the bank holds them, [b, t, n] or [b, t, n, f] with what it shares."""
+        arrived = self.arrive(windows)
+        normal = self.normal(arrived, np.arange(self.n))
+        shared = self.shared(arrived, settings)
+        if shared is None:
+            return normal
+        spread = np.broadcast_to(shared[:, :, None, :], (*normal.shape, shared.shape[-1]))
+        return np.concatenate([normal[..., None], spread], axis=3)
 
     def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
         """The slots of the day of some steps of each window, [b, length]."""
@@ -308,16 +323,8 @@ class Engine:
         """One forecast for each neighbour, weighted: the paper's way (equations 5 to 7)."""
         others = np.setdiff1d(np.arange(self.n), present) if absent else present[:0]
         wanted = np.concatenate([present, others])
-        b, k = neighbors.index.shape
         done = self.complete(arrived, present, settings, neighbors)
-        each = np.empty((b, k, self.horizon, len(wanted)), dtype=np.float32)
-        for place in range(k):
-            one = Neighbors(neighbors.index[:, place : place + 1], neighbors.distance[:, place : place + 1])
-            alone = self.complete(arrived, present, replace(settings, weighting="uniform"), one)
-            inputs = self.model_inputs(alone, settings.correction)
-            if settings.features_in_distance and arrived.features is not None:
-                self._borrow_features(inputs, present, one)
-            each[:, place] = self.run(inputs, wanted)
+        each = self._each(arrived, present, settings, neighbors, wanted)
         if settings.weighting == "forecast":
             seen = self.seen.get(self, neighbors.index)[..., present]  # [b, k, h, s]
             spread = self.space.spread_of(present)
@@ -328,6 +335,34 @@ class Engine:
             weights = done.weights
         mean = np.einsum("bk,bkhs->bhs", weights, each).astype(np.float32)
         return self._blended(done, settings, mean, len(others)), weights
+
+    def _each(
+        self,
+        arrived: Arrived,
+        present: NDArray[np.int64],
+        settings: Settings,
+        neighbors: Neighbors,
+        wanted: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """The forecast of the window completed by each neighbour alone, [b, k, h, s]."""
+        b, k = neighbors.index.shape
+        each = np.empty((b, k, self.horizon, len(wanted)), dtype=np.float32)
+        for place in range(k):
+            one = Neighbors(neighbors.index[:, place : place + 1], neighbors.distance[:, place : place + 1])
+            alone = self.complete(arrived, present, replace(settings, weighting="uniform"), one)
+            inputs = self.model_inputs(alone, settings.correction)
+            if settings.features_in_distance and arrived.features is not None:
+                self._borrow_features(inputs, present, one)
+            each[:, place] = self.run(inputs, wanted)
+        return each
+
+    def each_forecast(
+        self, arrived: Arrived, present: NDArray[np.int64], settings: Settings
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], Neighbors]:
+        """What FDW compares: the completed windows' forecasts and the neighbours' own, [b, k, h, s] each."""
+        neighbors = self.find(arrived, present, settings)
+        each = self._each(arrived, present, settings, neighbors, present)
+        return each, self.seen.get(self, neighbors.index)[..., present], neighbors
 
     def _borrow_features(self, inputs: NDArray[np.float32], present: NDArray[np.int64], one: Neighbors) -> None:
         """Give absent variables the neighbour's time features too, as the paper's borrowing does (in place)."""

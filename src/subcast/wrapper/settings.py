@@ -57,6 +57,8 @@ class Settings:
         whether the input features (time of day) count in the distance and are borrowed, as in the paper
     per_variable
         whether each variable has its own mean and deviation in the bank
+    bank_share
+        the share of the training windows that may be neighbours: one drawn from each of so many equal stretches
     """
 
     neighbors: int = 20
@@ -75,6 +77,7 @@ class Settings:
     clock: float = 0.05
     features_in_distance: bool = False
     per_variable: bool = True
+    bank_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_whole("neighbors", self.neighbors)
@@ -84,6 +87,7 @@ class Settings:
         _check_range("ridge", self.ridge, 0, None)
         _check_range("lean", self.lean, 0, 1)
         _check_range("clock", self.clock, 0, None)
+        _check_range("bank_share", self.bank_share, 0, 1, open_low=True)
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {self.weighting!r}")
         if self.pool and self.weighting == "forecast":

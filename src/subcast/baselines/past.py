@@ -1,0 +1,59 @@
+"""The training windows in normalised units, searchable: what the nearest-neighbour baselines look things up in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.baselines.base import check_train
+from subcast.retrieval import Neighbors, WindowBank
+from subcast.scaling import Scaler
+from subcast.windows import Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The training windows and the scaler of their protocol.
+
+    Parameters
+    ----------
+    scaler
+        as the protocol of the training windows says: one pair for all variables in `paper`
+    bank
+        the training windows, normalised; time features, if any, are compared too
+    """
+
+    scaler: Scaler
+    bank: WindowBank
+
+    @classmethod
+    def fit(cls, train: Windows) -> Past:
+        """Normalise the training readings and lay out the bank."""
+        check_train(train)
+        scaler = Scaler.fit(train)
+        bank = WindowBank(
+            scaler.transform(train.series.values),
+            train.lookback,
+            starts=np.sort(np.asarray(train.starts, dtype=np.int64)),
+            shared=train.series.features,
+            names=train.series.variables,
+        )
+        return cls(scaler, bank)
+
+    def find(self, windows: Windows, variables: NDArray[np.int64], k: int, exponent: float) -> Neighbors:
+        """The k nearest training windows of each window, looking only at some variables."""
+        scaler = self.scaler.select(variables)
+        features = windows.series.features
+        if windows.starts.step == 1 and len(windows) > 1:
+            steps = slice(windows.starts[0], windows.starts[-1] + windows.lookback)
+            normal = scaler.transform(windows.series.values[steps][:, variables])  # [t, s]
+            along = None if features is None else features[steps]
+            return self.bank.nearest_sliding(normal, variables, k, exponent, shared=along)
+        normal = scaler.transform(windows.readings[:, :, variables])  # [b, t, s]
+        return self.bank.nearest(normal, variables, k, exponent, shared=windows.features)
+
+    def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
+        """The steps of the training series at which the neighbours begin, [b, k]; -1 for none."""
+        return np.where(neighbors.found, self.bank.starts[np.maximum(neighbors.index, 0)], -1)

@@ -1,0 +1,90 @@
+"""`subcast reproduce` and `subcast report`: the paper's tables and figures, run and written up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from subcast.errors import InputError
+from subcast.experiments.declare import Experiment, get_experiment, load_experiments
+from subcast.experiments.run import Places, run_experiment
+
+
+def list_experiments(results: Path) -> list[dict[str, Any]]:
+    """Name, place in the paper, title and number of records of every experiment."""
+    return [
+        {
+            "name": experiment.name,
+            "paper": experiment.paper,
+            "title": experiment.title,
+            "datasets": list(experiment.datasets),
+            "models": list(experiment.models),
+            "records": len(list((results / experiment.name).glob("*.json"))),
+        }
+        for experiment in load_experiments().values()
+    ]
+
+
+def show_experiments(results: Path) -> None:
+    """Print them as a table."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "in the paper", "what", "records"):
+        table.add_column(column, justify="right" if column == "records" else "left", overflow="fold")
+    for row in list_experiments(results):
+        table.add_row(row["name"], row["paper"], row["title"], str(row["records"]))
+    Console(highlight=False).print(table)
+
+
+def run_reproduction(
+    name: str,
+    *,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    seeds: int | None = None,
+    draws: int | None = None,
+    every: int | None = None,
+    scale: str = "quick",
+    results: Path,
+    checkpoints: Sequence[Path],
+    again: bool = False,
+    quiet: bool = False,
+) -> list[Path]:
+    """Run an experiment, or all of them, and give the records' paths.
+
+    Parameters
+    ----------
+    name
+        of an experiment, or "all"
+    datasets, models
+        only these
+    seeds, draws, every
+        how many, and every how many test windows; the scale tells by default
+    scale
+        "quick" or "full"
+    results, checkpoints
+        folders
+    again
+        also cells that have a record
+    quiet
+        say nothing
+    """
+    chosen: list[Experiment] = list(load_experiments().values()) if name == "all" else [get_experiment(name)]
+    console = Console(stderr=True, highlight=False)
+    places = Places(results, tuple(checkpoints))
+    written: list[Path] = []
+    for experiment in chosen:
+        cells = experiment.cells(
+            scale, datasets=tuple(datasets), models=tuple(models), seeds=seeds, draws=draws, every=every
+        )
+        say = (lambda text: None) if quiet else (lambda text: console.print(text))
+        written += run_experiment(experiment, cells, places, again=again, say=say, progress=not quiet)
+    if not written:
+        raise InputError(
+            f"nothing could be run of {name}: the data (SUBCAST_DATA) or the trained models "
+            f"({', '.join(str(folder) for folder in checkpoints)}) are not there"
+        )
+    return written
