@@ -83,10 +83,10 @@ def test_every_method_sees_the_same_windows_and_draws(parts):
 
         return method
 
-    draws = list(draw_subsets(6, 0.5, draws=5, seed=3))
+    draws = [draw[::-1] for draw in draw_subsets(6, 0.5, draws=5, seed=3)]
     found = evaluate({name: watching(name) for name in seen}, parts.test, draws, progress=False)
     assert seen["a"] == seen["b"]
-    assert [present for _, present in seen["a"]] == [tuple(draw) for draw in draws]
+    assert [present for _, present in seen["a"]] == [tuple(sorted(draw)) for draw in draws]
     np.testing.assert_array_equal(found.mae["a"], found.mae["b"])
 
 

@@ -140,7 +140,6 @@ def test_inputs_stay_as_they_are():
         (lambda: by_forecast(np.zeros((1, 2, 3, 1)), np.zeros((1, 2, 3, 2))), ("neighbors", "(1, 2, 3, 2)")),
         (lambda: by_forecast(np.zeros((1, 2, 3, 1)), np.zeros((1, 2, 3, 1)), 0), ("temperature", "0")),
     ],
-    ids=str,
 )
 def test_bad_input_in_one_sentence(call, words):
     with pytest.raises(InputError) as error:

@@ -20,6 +20,6 @@ def learnt(wave_parts):
 
 @pytest.fixture(scope="session")
 def tuned(wave_parts, learnt):
-    """The default, tuned and calibrated. Do not fit it again."""
+    """The default, tuned and calibrated, with the specialist in play. Do not fit it again."""
     train, val, _ = wave_parts
-    return sc.SubsetForecaster(learnt, progress=False, levels=(0.9, 0.5)).fit(train, val)
+    return sc.SubsetForecaster(learnt, progress=False, levels=(0.9, 0.5), blend=((0.3, 0.4, 0.5),) * 3).fit(train, val)

@@ -8,7 +8,7 @@ import pytest
 import subcast as sc
 from subcast.wrapper import Settings
 from wrapper import twins
-from wrapper.examples import HORIZON, LOOKBACK, Counting, hidden, hours_of, mixing, waves
+from wrapper.examples import HORIZON, LOOKBACK, Counting, hidden, hours_of, last_reading, mixing, waves
 
 BLEND = ((0.5, 0.7, 0.9), (0.3, 0.4, 0.6), (0.2, 0.2, 0.4))
 BASE = Settings(neighbors=6, blend=BLEND, blend_absent=BLEND[::-1], ridge=0.1)
@@ -82,6 +82,30 @@ def test_a_window_with_holes_against_loops(small, holes):
     scale = train.series.values.std(axis=0)[[0, 3]]
     np.testing.assert_allclose(found.mean[0] / scale, np.array(forecast)[:, [0, 3]] / scale, atol=2e-3)
     assert found.observed[0].min() < 1
+
+
+def test_holes_where_every_variable_came_against_loops(small):
+    """The neighbours fill them; the usual value would be further off."""
+    train, test = small
+    robust = sc.SubsetForecaster(mixing, settings=BASE, progress=False).fit(train)
+    start = test.starts[9]
+    window = np.array(test.series.values[start : start + LOOKBACK])
+    window[4:, 2] = np.nan
+    times = None if test.series.times is None else test.series.times[start : start + 1]
+    found = robust.predict_many(window[None], times=times)
+    forecast, near = twin_of(small, BASE, window, start, [0, 1, 2, 3, 4])
+    assert found.neighbor_index[0].tolist() == near
+    scale = train.series.values.std(axis=0)
+    np.testing.assert_allclose(found.mean[0] / scale, np.array(forecast) / scale, atol=2e-3)
+    assert found.quality != "full"
+
+
+def test_what_arrived_reaches_the_model_to_the_bit(small):
+    train, test = small
+    robust = sc.SubsetForecaster(last_reading, settings=PLAIN, progress=False).fit(train)
+    windows = np.array(test.readings)
+    found = robust.predict_many(windows, [1, 3])
+    np.testing.assert_array_equal(found.mean, np.repeat(windows[:, -1:, [1, 3]], HORIZON, axis=1))
 
 
 # How often the model runs
@@ -345,6 +369,30 @@ def test_a_filled_hole_is_close_to_the_reading_that_was_there(tuned, wave_parts)
     off = np.abs(patched.mean[:, :, 0] - whole.mean[:, :, 0]).mean()
     lost = np.abs(without.mean[:, :, 2] - whole.mean[:, :, 0]).mean()
     assert off < 0.5 * lost
+
+
+# The same wrapper with other settings
+
+
+def test_other_settings_without_fitting_again(wave_parts, tuned, learnt):
+    chosen = replace(tuned.settings, neighbors=4, correction=1.0, blend=BLEND)
+    fresh = sc.SubsetForecaster(learnt, settings=chosen, progress=False).fit(wave_parts.train)
+    before = tuned.settings
+    other = tuned.with_settings(chosen)
+    np.testing.assert_array_equal(
+        other.predict_many(wave_parts.test, [0, 3], absent=True).mean,
+        fresh.predict_many(wave_parts.test, [0, 3], absent=True).mean,
+    )
+    assert tuned.settings == before
+    assert other.settings == chosen
+
+
+@pytest.mark.parametrize(
+    "change", [{"daily_profile": False}, {"clock": 0.5}, {"per_variable": False}, {"bank_share": 0.5}], ids=str
+)
+def test_what_shapes_the_bank_cannot_change_afterwards(tuned, change):
+    with pytest.raises(sc.InputError, match=next(iter(change))):
+        tuned.with_settings(replace(tuned.settings, **change))
 
 
 def test_repr_tells_what_it_is(tuned):

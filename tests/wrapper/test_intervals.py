@@ -14,6 +14,8 @@ from subcast.wrapper.intervals import PROBABILITIES, Calibration, conformal_quan
 from wrapper import twins
 from wrapper.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of
 
+LEAST_SPREAD = 0.1  # of the usual spread: neighbours that agree even more are not that sure
+
 
 def loop_quantiles(residuals):
     """The ceil((n + 1) p)-th smallest above the middle, the floor((n + 1) p)-th below, within what there is."""
@@ -142,21 +144,36 @@ def test_fewer_variables_wider_intervals(tuned, wave_parts):
     assert few.expected_gap > many.expected_gap > 0
 
 
-def test_intervals_follow_the_hour_of_the_step_they_are_for(tuned, wave_parts):
-    """In units of what is usual at that hour, every window has the same bounds."""
+def test_intervals_are_as_wide_as_the_neighbours_lie_apart(tuned, wave_parts):
+    """In units of the hour's usual spread and of how far the neighbours' futures are apart, all bounds are alike."""
     train, test = wave_parts.train, wave_parts.test
-    _, spread = twins.space(train.series.values, hours_of(train.series), 24, list(train.starts), LOOKBACK)
-    found = tuned.predict_many(test, [1, 4], absent=True)
+    past = hours_of(train.series)
+    centre, spread = twins.space(train.series.values, past, 24, list(train.starts), LOOKBACK)
+    found = tuned.predict_many(test[::7], [1, 4], absent=True)
     order = [int(name[-1]) for name in found.variables]
     hours = hours_of(test.series)
-    widths = np.empty(found.mean.shape)
-    for window, start in enumerate(test.starts):
+    lower, upper = (np.empty(found.mean.shape) for _ in range(2))
+    units = []
+    for window, start in enumerate(test[::7].starts):
         for q in range(HORIZON):
             for column, variable in enumerate(order):
-                width = found.upper[window, q, column] - found.lower[window, q, column]
-                widths[window, q, column] = width / spread[hours[start + LOOKBACK + q]][variable]
-    np.testing.assert_allclose(widths, np.broadcast_to(widths[0], widths.shape), rtol=1e-3)
-    assert np.std(spread, axis=0).max() > 0.02  # the hour makes a difference
+                futures = []
+                for neighbor in found.neighbor_index[window].tolist():
+                    step = neighbor + LOOKBACK + q
+                    slot = past[step]
+                    futures.append(
+                        (float(train.series.values[step][variable]) - centre[slot][variable]) / spread[slot][variable]
+                    )
+                mean = sum(futures) / len(futures)
+                apart = sum((x - mean) ** 2 for x in futures) / len(futures)
+                unit = spread[hours[start + LOOKBACK + q]][variable] * math.sqrt(apart + LEAST_SPREAD**2)
+                units.append(unit)
+                point = found.mean[window, q, column]
+                lower[window, q, column] = (found.lower[window, q, column] - point) / unit
+                upper[window, q, column] = (found.upper[window, q, column] - point) / unit
+    np.testing.assert_allclose(lower, np.broadcast_to(lower[0], lower.shape), atol=2e-3)
+    np.testing.assert_allclose(upper, np.broadcast_to(upper[0], upper.shape), atol=2e-3)
+    assert max(units) > 2 * min(units)  # they are not all of one width
 
 
 def test_intervals_scale_with_the_variable(noise):

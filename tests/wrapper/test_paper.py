@@ -156,6 +156,17 @@ def test_everything_present_is_the_plain_forecast(parts):
     np.testing.assert_array_equal(found.mean, mixing(test.batch().inputs).astype(np.float32))
 
 
+def test_a_share_of_the_bank():
+    """A window that is in the bank is its own nearest, so that asking for all of them shows who is in."""
+    train = waves(n=4, steps=300).windows(LOOKBACK, HORIZON)
+    for share, kept in ((1.0, len(train)), (0.25, len(train) // 4)):
+        robust = sc.SubsetForecaster.paper(mixing, progress=False, bank_share=share, neighbors=1).fit(train)
+        found = sorted(distinct(robust.predict_many(train, [0, 1, 3])))
+        assert len(found) == kept
+        assert set(found) <= set(train.starts)
+        assert max(np.diff(found)) <= 2 / share  # one from each stretch
+
+
 def test_more_neighbours_than_windows():
     train = waves(n=3, steps=12, hours=False).windows(LOOKBACK, HORIZON)  # four windows
     robust = sc.SubsetForecaster.paper(mixing, progress=False, neighbors=50).fit(train)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subcast.wrapper.pooling import pool_mean, pool_median
+from subcast.wrapper.pooling import pool_deviation, pool_mean, pool_median
 from wrapper.twins import middle
 
 
@@ -34,6 +34,14 @@ def weighted_mean(found):
 
 def plain_median(found):
     return middle([reading for _, reading in found]) if found else 0.0
+
+
+def deviation(found):
+    readings = [reading for _, reading in found]
+    if len(readings) < 3:
+        return 1.0
+    mean = sum(readings) / len(readings)
+    return math.sqrt(sum((x - mean) ** 2 for x in readings) / len(readings))
 
 
 @st.composite
@@ -71,6 +79,15 @@ def test_median_against_loops(case):
     np.testing.assert_allclose(found, loop_pool(*case, plain_median), atol=1e-6)
 
 
+@settings(max_examples=60)
+@given(cases())
+def test_deviation_against_loops(case):
+    rows, starts, _, variables, skip, length = case
+    found = pool_deviation(rows, starts, variables, skip, length)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, loop_pool(*case, deviation), atol=2e-4)
+
+
 @pytest.fixture
 def many():
     """Enough work to be divided among processors."""
@@ -84,10 +101,12 @@ def test_many_windows_give_what_each_gives_alone(many):
     rows, starts, weights, variables = many
     together = pool_mean(rows, starts, weights, variables, 2, 12)
     medians = pool_median(rows, starts, variables, 2, 12)
+    apart = pool_deviation(rows, starts, variables, 2, 12)
     for window in (0, 1, 249, 250, 251, 499):
         one = slice(window, window + 1)
         np.testing.assert_array_equal(together[one], pool_mean(rows, starts[one], weights[one], variables, 2, 12))
         np.testing.assert_array_equal(medians[one], pool_median(rows, starts[one], variables, 2, 12))
+        np.testing.assert_array_equal(apart[one], pool_deviation(rows, starts[one], variables, 2, 12))
 
 
 def test_weights_need_not_sum_to_one():

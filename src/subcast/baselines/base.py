@@ -58,9 +58,7 @@ class Shape:
 
 
 def _words(shape: Shape) -> str:
-    return (
-        f"{shape.lookback} + {shape.horizon} steps of {shape.n} variables with {shape.n_features - 1} time features"
-    )
+    return f"{shape.lookback} + {shape.horizon} steps of {shape.n} variables with {shape.n_features - 1} time features"
 
 
 def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Method:

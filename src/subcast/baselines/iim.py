@@ -164,12 +164,14 @@ class IIMImputer:
         slope = np.stack([model.slope for model in models])[place]  # [b, k, s, m]
         return Models(slope, np.stack([model.level for model in models])[place])
 
-    def _learn(self, steps: NDArray[np.int64], present: NDArray[np.int64], absent: NDArray[np.int64]) -> Iterator[Models]:
+    def _learn(
+        self, steps: NDArray[np.int64], present: NDArray[np.int64], absent: NDArray[np.int64]
+    ) -> Iterator[Models]:
         """Learn the models of training steps, a few at a time."""
-        l = min(self.learning_neighbors, len(self.bank))
+        size = min(self.learning_neighbors, len(self.bank))
         for a in range(0, len(steps), _AT_ONCE):
             part = steps[a : a + _AT_ONCE]
-            near = self.bank.nearest(self.normal[part][:, None, present], present, l, 2.0).index  # [u, l]
+            near = self.bank.nearest(self.normal[part][:, None, present], present, size, 2.0).index  # [u, l]
             near = np.where(near >= 0, near, part[:, None])  # too few: the step itself again
             rows = self.normal[near]  # [u, l, n]
             learnt = regressions(rows[..., present], rows[..., absent], self.ridge)
@@ -209,12 +211,11 @@ def vote(candidates: NDArray[np.floating], found: NDArray[np.bool_]) -> NDArray[
     A candidate's weight is proportional to 1 / its summed distance to the others; 0 where none is found.
 
     >>> vote(np.array([[[1.0], [2.0], [4.0]]]), np.array([[True, True, True]])).round(3)
-    array([[2.159]])
+    array([[2.191]])
     """
     both = found[:, :, None, None] & found[:, None, :, None]  # [b, k, k, 1]
     apart = np.abs(candidates[:, :, None] - candidates[:, None, :])  # [b, k, k, m]
     cost = np.where(both, apart, 0.0).sum(axis=2)  # [b, k, m]
-    agree = (cost <= 0).all(axis=1, keepdims=True)  # then all candidates are the same
-    weight = np.where(found[:, :, None], 1.0 / np.where(agree | (cost <= 0), 1.0, cost), 0.0)
+    weight = found[:, :, None] / np.where(cost > 0, cost, 1.0)  # a cost of 0 means that all are the same
     total = weight.sum(axis=1)  # [b, m]
     return np.divide((weight * candidates).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)

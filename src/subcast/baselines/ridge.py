@@ -26,8 +26,8 @@ class RidgeImputer:
     the readings of S at the same step or, with `whole_window`, at all steps of the window.
 
     Readings are normalised variable by variable. A missing training reading counts as its variable's mean, in X'X and
-    X'Y alike, so that X'X stays positive; holes in S are filled along the steps before the regression, by `without_holes`,
-    and keep that value.
+    X'Y alike, so that X'X stays positive; holes in S are filled along the steps before the regression, as
+    `without_holes` does, and keep that value.
 
     Cost: one solution for each S, kept until another S is asked for. Same step: T s (s + m) products; whole window:
     T (t s) (t s + t m).
@@ -121,7 +121,8 @@ class RidgeImputer:
         gram, cross = gram / count, cross / count
         variance = np.trace(gram) / len(gram)
         penalty = self.ridge * variance if variance > 0 else 1.0  # inputs that never change say nothing
-        return np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), centre, level
+        coefficients = np.linalg.solve(gram + penalty * np.eye(len(gram)), cross)
+        return np.asarray(coefficients, dtype=np.float64), centre, level
 
     def _rows(
         self, present: NDArray[np.int64], absent: NDArray[np.int64]

@@ -1,0 +1,36 @@
+"""What else one could do: the paper's baselines, and today's.
+
+Imputers fill in the absent variables before the model runs (`imputed` makes a method of model and imputer); the others
+forecast S without it. All are fitted on the training windows, by `fit`, and none imports torch.
+
+>>> import numpy as np
+>>> from subcast.baselines import LastValue, LinearForecaster
+>>> from subcast.evaluation import evaluate
+>>> from subcast.series import Series
+>>> train, _, test = Series(np.random.default_rng(0).normal(size=(300, 4)).cumsum(axis=0)).split(3, 2)
+>>> methods = {"oracle": LinearForecaster.fit(train), "last value": LastValue.fit(train)}
+>>> evaluate(methods, test, [np.array([1, 2])], progress=False).mae["last value"].shape
+(1, 2)
+"""
+
+from subcast.baselines.base import Imputer, imputed
+from subcast.baselines.iim import IIMImputer
+from subcast.baselines.knne import KNNEImputer
+from subcast.baselines.linear import LinearForecaster
+from subcast.baselines.neighbor_forecast import NeighborForecast
+from subcast.baselines.ridge import RidgeImputer
+from subcast.baselines.scikit import ScikitImputer
+from subcast.baselines.simple import LastValue, SeasonalNaive
+
+__all__ = [
+    "IIMImputer",
+    "Imputer",
+    "KNNEImputer",
+    "LastValue",
+    "LinearForecaster",
+    "NeighborForecast",
+    "RidgeImputer",
+    "ScikitImputer",
+    "SeasonalNaive",
+    "imputed",
+]
