@@ -30,7 +30,7 @@ from subcast.wrapper.parts import split_validation
 from subcast.wrapper.tuning import BLENDS, Tuner
 
 SHARE, DRAWS, SEED, STEP = 0.15, 20, 2022, 12
-EVERY = {"ecg5000": 2, "metr-la-29": 12, "pems-bay-67": 20, "clouds": 4}
+EVERY = {"ecg5000": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}  # no divisors of a day
 COVERAGE = {0.15: 20, 0.5: 10, 1.0: 1}
 LEVEL = 0.9
 

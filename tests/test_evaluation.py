@@ -201,7 +201,6 @@ def test_draws_as_draw_subsets_gives_them(parts):
     assert found.mae["drifting"].shape == (3, HORIZON)
 
 
-@pytest.mark.xfail(strict=True, reason="step 0 is the last one, and other mistakes end in KeyError or IndexError")
 @pytest.mark.parametrize(
     ("call", "words"),
     [

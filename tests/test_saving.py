@@ -158,7 +158,6 @@ def test_onnx_goes_with_the_wrapper(parts, tmp_path):
     assert_one_sentence(error, name.name)
 
 
-@pytest.mark.xfail(strict=True, raises=FileNotFoundError, reason="the first save removes the file that the model names")
 def test_an_onnx_wrapper_saved_twice_where_it_came_from(parts, tmp_path):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")

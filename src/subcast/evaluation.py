@@ -45,14 +45,25 @@ class Evaluation:
     draws: Sequence[NDArray[np.int64]]
     windows: int
 
+    @property
+    def _horizon(self) -> int:
+        return next(iter(self.mae.values())).shape[1]
+
     def errors(self, method: str, metric: str, step: int) -> NDArray[np.float64]:
         """The error of each draw at one step (from 1), [draws]."""
-        table = {"mae": self.mae, "rmse": self.rmse}[metric]
-        return table[method][:, step - 1]
+        tables = {"mae": self.mae, "rmse": self.rmse}
+        if metric not in tables:
+            raise InputError(f"metric must be mae or rmse, got {metric!r}")
+        if method not in self.mae:
+            raise InputError(f"there is no method {method!r}; there are {', '.join(self.mae)}")
+        horizon = self.mae[method].shape[1]
+        if step not in range(1, horizon + 1):
+            raise InputError(f"step must be between 1 and the horizon of {horizon}, got {step!r}")
+        return tables[metric][method][:, step - 1]
 
     def gap(self, method: str, metric: str = "mae", step: int | None = None, *, base: str = ORACLE) -> Gap:
         """The gap of a method to the oracle (or another), in per cent, with a paired bootstrap interval."""
-        last = self.mae[method].shape[1] if step is None else step
+        last = self._horizon if step is None else step
         return paired_gap(self.errors(method, metric, last), self.errors(base, metric, last))
 
     def table(self, step: int | None = None) -> pd.DataFrame:
@@ -63,7 +74,7 @@ class Evaluation:
         for method in self.mae:
             row: dict[str, Any] = {"method": method}
             for metric in ("mae", "rmse"):
-                last = self.mae[method].shape[1] if step is None else step
+                last = self._horizon if step is None else step
                 errors = self.errors(method, metric, last)
                 gap = self.gap(method, metric, last) if ORACLE in self.mae else None
                 row |= {

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KIND, FORMAT = "wrapper", 1
-_MODEL_NAME = r"model-[0-9a-f]{16}(\.onnx)?"
+MODEL_NAME = r"model-[0-9a-f]{16}(\.onnx)?"
 
 
 def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
@@ -54,7 +55,7 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
 def save_wrapper(robust: SubsetForecaster, folder: Path) -> None:
     """Write a fitted wrapper: the model first, under a name of its own, then the page that names everything."""
     engine, frame = robust._fitted()
-    store.check_folder(folder, KIND, _MODEL_NAME)
+    store.check_folder(folder, KIND, MODEL_NAME)
     fresh = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     model = _save_model(engine.model, folder)
@@ -96,15 +97,17 @@ def save_wrapper(robust: SubsetForecaster, folder: Path) -> None:
         "bank": bank_facts,
     }
     try:
-        store.save_arrays(folder, KIND, facts, arrays, _MODEL_NAME)
+        store.save_arrays(folder, KIND, facts, arrays, MODEL_NAME)
     except BaseException:
         if fresh:
             shutil.rmtree(folder, ignore_errors=True)
         else:
             _remove(folder / model["path"]) if model["path"] else None
         raise
+    if model["kind"] == "onnx":  # its file may have been one of those that go now
+        engine.model = replace(engine.model, path=folder / model["path"])
     for path in folder.iterdir():  # the models of earlier wrappers
-        if re.fullmatch(_MODEL_NAME, path.name) and path.name != model["path"]:
+        if re.fullmatch(MODEL_NAME, path.name) and path.name != model["path"]:
             _remove(path)
 
 
@@ -204,7 +207,7 @@ def _load_model(folder: Path, facts: Mapping[str, Any], bank: WindowBank, frame:
             f"{folder} was saved without its model ({facts['model']['was']}), which is not one that can be stored "
             "safely: give it, subcast.load(folder, model=...)"
         )
-    if not re.fullmatch(_MODEL_NAME, str(name)):
+    if not re.fullmatch(MODEL_NAME, str(name)):
         raise DataError(f"{folder} names {name!r} as its model: it is damaged; copy the folder again")
     if kind == "onnx":
         if not (folder / name).is_file():

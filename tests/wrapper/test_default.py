@@ -267,7 +267,6 @@ def test_without_times_the_hour_is_guessed_alike(tuned, wave_parts):
         np.testing.assert_allclose(tuned.predict(windows[window]).mean, many.mean[window], atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="windows of a series without times are taken to begin at midnight")
 def test_without_times_windows_of_a_series_as_their_arrays(tuned, wave_parts):
     test = wave_parts.test
     bare = sc.Series(test.series.values, test.series.variables).windows(LOOKBACK, HORIZON)
@@ -275,7 +274,6 @@ def test_without_times_windows_of_a_series_as_their_arrays(tuned, wave_parts):
     np.testing.assert_allclose(tuned.predict_many(bare, [0, 3]).mean, arrays.mean, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="a model gets uninitialised memory for time features that windows do not have")
 def test_windows_without_the_time_features_are_refused():
     with_hours = waves(n=4, steps=300, features=("time_of_day",))
     robust = sc.SubsetForecaster(mixing, settings=PLAIN, progress=False).fit(with_hours.windows(LOOKBACK, HORIZON))
@@ -284,7 +282,6 @@ def test_windows_without_the_time_features_are_refused():
         robust.predict_many(bare, [0, 1])
 
 
-@pytest.mark.xfail(strict=True, reason="an empty batch ends in a numpy error")
 @pytest.mark.parametrize("present", [[1], None])
 def test_no_windows_no_forecasts(tuned, wave_parts, present):
     assert tuned.predict_many(wave_parts.test[:0], present).mean.shape[:2] == (0, HORIZON)

@@ -93,7 +93,6 @@ def test_the_published_method(by_paper):
     follow(robust, test.series, lambda step: [0, 3] if step < 15 else [1, 3, 4], 25, timed=True)
 
 
-@pytest.mark.xfail(strict=True, reason="steps already searched keep the hour that was guessed for an earlier window")
 def test_a_stream_without_times_of_data_that_have_them(live, wave_parts):
     follow(live, wave_parts.test.series, lambda step: [0, 3], 40, timed=False)
 

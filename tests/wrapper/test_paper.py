@@ -175,7 +175,6 @@ def test_more_neighbours_than_windows():
     np.testing.assert_allclose(found.weights.sum(axis=1), 1, atol=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="weights of 0 give a forecast of 0 where no neighbour could be found")
 def test_a_window_without_any_reading_of_s_is_not_forecast_as_zero():
     train = waves(n=3, steps=200, hours=False).windows(LOOKBACK, HORIZON)
     robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(train)

@@ -129,7 +129,6 @@ def test_bad_settings_in_one_sentence(changes, words):
     [{"shares": ()}, {"shares": (0.5, 0.1, 0.9)}, {"blend": 0.5}, {"blend": ((5.0,), (0.1,), (0.1,))}],
     ids=str,
 )
-@pytest.mark.xfail(strict=True, reason="shares and the entries of blend are not checked")
 def test_bad_tables_in_one_sentence(changes):
     with pytest.raises(InputError) as error:
         Settings(**changes)

@@ -119,7 +119,7 @@ def space(values, slots, per_day, starts, lookback, per_variable=True):
 
 def pairs(steps, lag):
     """By what the sum over pairs of steps `lag` apart is divided."""
-    return steps - lag
+    return steps
 
 
 def lag_covariance(z, lag, i, j):

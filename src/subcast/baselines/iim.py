@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.axes import check_whole
-from subcast.baselines.base import Shape, check_positive, check_train, completed, training_steps, without_holes
-from subcast.retrieval import WindowBank
-from subcast.scaling import Scaler
+from subcast.baselines.base import Shape, check_positive, completed, without_holes
+from subcast.baselines.past import Past
+from subcast.retrieval import Neighbors
 from subcast.windows import Windows
 
 _AT_ONCE = 128  # steps imputed together
@@ -61,11 +61,11 @@ class IIMImputer:
     readings; with l = all steps every model is the same global regression.
 
     Where the published descriptions leave a choice open: steps, not windows, are the tuples; distances are Euclidean
-    over S, without time features, on readings normalised as the protocol says; the intercept is not penalised, so
-    that l = 1 gives the neighbour's reading; `learning_neighbors` is one number for all steps, where the original can
-    also choose one for each tuple by validation; a missing training reading counts as the mean of those that the
-    learning neighbours have; when candidates all agree they count alike. Holes in S are filled along the steps first,
-    by `without_holes`.
+    over S on readings normalised as the protocol says, and time features count in them, as in the paper's retrieval,
+    but are no inputs of the regressions; the intercept is not penalised, so that l = 1 gives the neighbour's reading;
+    `learning_neighbors` is one number for all steps, where the original can also choose one for each tuple by
+    validation; a missing training reading counts as the mean of those that the learning neighbours have; when
+    candidates all agree they count alike. Holes in S are filled along the steps first, by `without_holes`.
 
     Cost: models are learnt only for training steps that are somebody's neighbour, all absent variables at once, and
     kept while S stays the same: for u such steps, u T s for their learning neighbours and u l s (s + m) for the
@@ -75,12 +75,12 @@ class IIMImputer:
     ----------
     shape
         of the training windows
-    scaler
-        as the protocol says
-    bank
-        single training steps
+    past
+        single training steps, and the scaler
     normal
         [t, n], the same steps in order
+    features
+        [t, f - 1], their time features, or None
     neighbors
         k, how many candidates
     learning_neighbors
@@ -100,54 +100,70 @@ class IIMImputer:
     """
 
     shape: Shape
-    scaler: Scaler
-    bank: WindowBank
+    past: Past
     normal: NDArray[np.float32]
+    features: NDArray[np.float32] | None = None
     neighbors: int = 5
     learning_neighbors: int = 100
-    ridge: float = 1.0
+    ridge: float = 0.1
     _kept: _Kept = field(default_factory=_Kept, repr=False)
 
     @classmethod
     def fit(
-        cls, train: Windows, *, neighbors: int = 5, learning_neighbors: int = 100, ridge: float = 1.0
+        cls, train: Windows, *, neighbors: int = 5, learning_neighbors: int = 100, ridge: float = 0.1
     ) -> IIMImputer:
         """Lay out the training steps; models wait until they are asked for."""
-        check_train(train)
         check_whole("neighbors", neighbors)
         check_whole("learning_neighbors", learning_neighbors)
         check_positive("ridge", ridge)
-        scaler = Scaler.fit(train)
-        normal = scaler.transform(train.series.values)[training_steps(train)]  # [t, n]
-        bank = WindowBank(normal, 1, names=train.series.variables)
-        return cls(Shape.of(train), scaler, bank, normal, neighbors, learning_neighbors, float(ridge))
+        past = Past.fit(train, single_steps=True)
+        steps = past.bank.starts
+        normal = past.scaler.transform(train.series.values[steps])  # [t, n]
+        features = None if train.series.features is None else train.series.features[steps]
+        return cls(Shape.of(train), past, normal, features, neighbors, learning_neighbors, float(ridge))
 
     def complete(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Fill in what S does not tell: [b, t, n, f], raw units."""
         chosen = self.shape.check(windows, present)
         absent = np.setdiff1d(np.arange(self.shape.n), chosen)
         t = self.shape.lookback
-        known = without_holes(self.scaler.select(chosen).transform(windows.readings[:, :, chosen]))  # [b, t, s]
+        readings = self.past.scaler.select(chosen).transform(windows.readings[:, :, chosen])
+        known = without_holes(readings).astype(np.float32)  # [b, t, s]
         z = np.zeros((len(windows), t, self.shape.n), dtype=np.float32)
         z[:, :, chosen] = known
         if absent.size and len(windows):
-            flat = known.reshape(-1, chosen.size).astype(np.float32)  # [b * t, s]
+            whole = known if windows.features is None else np.concatenate([known, windows.features], axis=2)
+            flat = whole.reshape(-1, whole.shape[2])  # [b * t, s + f - 1]
             rows, place = np.unique(flat, axis=0, return_inverse=True)  # overlapping windows share steps
-            estimate = self._impute(rows, chosen, absent)
+            estimate = self._impute(rows[:, : chosen.size], rows[:, chosen.size :], chosen, absent)
             z[:, :, absent] = estimate[place.ravel()].reshape(len(windows), t, absent.size)
-        return completed(windows, chosen, self.scaler.inverse(z))
+        return completed(windows, chosen, self.past.scaler.inverse(z))
 
     def _impute(
-        self, steps: NDArray[np.float32], present: NDArray[np.int64], absent: NDArray[np.int64]
+        self,
+        steps: NDArray[np.float32],
+        features: NDArray[np.float32],
+        present: NDArray[np.int64],
+        absent: NDArray[np.int64],
     ) -> NDArray[np.float32]:
-        """Estimates [q, m] for steps [q, s]."""
-        found = self.bank.nearest(steps[:, None], present, self.neighbors, 2.0)
+        """Estimates [q, m] for steps [q, s] with time features [q, f - 1]."""
+        found = self._nearest(steps, features, present, self.neighbors)
         estimate = np.zeros((len(steps), absent.size), dtype=np.float32)
         for a in range(0, len(steps), _AT_ONCE):
             part = slice(a, a + _AT_ONCE)
             models = self._models(np.maximum(found.index[part], 0), present, absent)
             estimate[part] = vote(models.predict(steps[part]), found.found[part])
         return estimate
+
+    def _nearest(
+        self,
+        steps: NDArray[np.float32],
+        features: NDArray[np.float32] | None,
+        present: NDArray[np.int64],
+        k: int,
+    ) -> Neighbors:
+        shared = None if self.features is None or features is None else features[:, None]  # [q, 1, f - 1]
+        return self.past.bank.nearest(steps[:, None], present, k, 2.0, shared=shared)
 
     def _models(self, index: NDArray[np.int64], present: NDArray[np.int64], absent: NDArray[np.int64]) -> Models:
         """The models of training steps, [b, k, ...], learnt now or before."""
@@ -168,10 +184,11 @@ class IIMImputer:
         self, steps: NDArray[np.int64], present: NDArray[np.int64], absent: NDArray[np.int64]
     ) -> Iterator[Models]:
         """Learn the models of training steps, a few at a time."""
-        size = min(self.learning_neighbors, len(self.bank))
+        size = min(self.learning_neighbors, len(self.normal))
         for a in range(0, len(steps), _AT_ONCE):
             part = steps[a : a + _AT_ONCE]
-            near = self.bank.nearest(self.normal[part][:, None, present], present, size, 2.0).index  # [u, l]
+            features = None if self.features is None else self.features[part]
+            near = self._nearest(self.normal[part][:, present], features, present, size).index  # [u, l]
             near = np.where(near >= 0, near, part[:, None])  # too few: the step itself again
             rows = self.normal[near]  # [u, l, n]
             learnt = regressions(rows[..., present], rows[..., absent], self.ridge)

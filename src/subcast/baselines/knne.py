@@ -17,6 +17,8 @@ from subcast.baselines.past import Past
 from subcast.errors import InputError
 from subcast.windows import Windows
 
+UNITS = ("window", "step")
+
 
 @dataclass(frozen=True, eq=False)
 class KNNEImputer:
@@ -25,12 +27,13 @@ class KNNEImputer:
     Each member looks at ceil(share |S|) variables, drawn from S uniformly without replacement, finds the k nearest
     training windows on those alone and takes their mean; the imputation is the mean of the members.
 
-    Where the published descriptions leave a choice open, this is what is done here: `members` = 10 members; each
-    looks at half of S; members count alike, and so do the neighbours of one; distances are Euclidean on readings
-    normalised as the protocol says, time features count in them as in the paper's retrieval; whole windows are
-    compared and borrowed, not single steps, so that what is borrowed is a course over time that did happen. The
-    original draws features by their relevance to a class; there is no class here, so draws are uniform. They depend
-    on `seed` and S alone: all windows under one S are imputed by the same members, in whatever batches they come.
+    Where the published descriptions leave a choice open, this is what is done here: `members` = 10 members; each looks
+    at half of S; members count alike, and so do the neighbours of one; distances are Euclidean on readings normalised
+    as the protocol says, time features count in them as in the paper's retrieval; whole windows are compared and
+    borrowed, so that what is borrowed is a course over time that did happen, or single steps with `unit="step"`, which
+    suits data whose steps have little to do with each other. The original draws features by their relevance to a
+    class; there is no class here, so draws are uniform. They depend on `seed` and S alone: all windows under one S are
+    imputed by the same members, in whatever batches they come.
 
     Holes in S are filled as the absent variables are. A variable that no neighbour has a reading of gets its mean
     (the scaler's).
@@ -53,6 +56,8 @@ class KNNEImputer:
         b of the distance, 2 for Euclidean
     seed
         of the draws of variables
+    unit
+        what is compared and borrowed: "window" or "step"
 
     Examples
     --------
@@ -72,6 +77,7 @@ class KNNEImputer:
     share: float = 0.5
     exponent: float = 2.0
     seed: int = 0
+    unit: str = "window"
 
     @classmethod
     def fit(
@@ -83,6 +89,7 @@ class KNNEImputer:
         share: float = 0.5,
         exponent: float = 2.0,
         seed: int = 0,
+        unit: str = "window",
     ) -> KNNEImputer:
         """Lay out the training windows; parameters as in the class."""
         check_whole("neighbors", neighbors)
@@ -91,7 +98,10 @@ class KNNEImputer:
         check_positive("exponent", exponent)
         if not 0 < share <= 1:
             raise InputError(f"share must be above 0 and at most 1, got {share}: half of S is 0.5")
-        return cls(Past.fit(train), Shape.of(train), neighbors, members, share, exponent, seed)
+        if unit not in UNITS:
+            raise InputError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
+        past = Past.fit(train, single_steps=unit == "step")
+        return cls(past, Shape.of(train), neighbors, members, share, exponent, seed, unit)
 
     def draws(self, present: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The variables that each member looks at, in increasing order."""
@@ -102,13 +112,25 @@ class KNNEImputer:
 
     def complete(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Fill in what S does not tell: [b, t, n, f], raw units."""
+        chosen = self.shape.check(windows, present)
+        if not len(windows):
+            return windows.batch().inputs
+        if self.unit == "window":
+            return completed(windows, chosen, self._estimate(windows, chosen))
+        first, last = min(windows.starts), max(windows.starts) + windows.lookback
+        steps = Windows(windows.series, 1, 1, starts=range(first, last))  # every step once, however windows overlap
+        each = self._estimate(steps, chosen)[:, 0]  # [steps, n]
+        place = np.asarray(windows.starts, dtype=np.int64)[:, None] - first + np.arange(windows.lookback)  # [b, t]
+        return completed(windows, chosen, each[place])
+
+    def _estimate(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The mean of the members, [b, t, n], raw units."""
         from subcast.wrapper.pooling import pool_mean
 
-        chosen = self.shape.check(windows, present)
         everyone = np.arange(self.shape.n)
         alike = np.ones((len(windows), self.neighbors), dtype=np.float32)
-        total = np.zeros((len(windows), self.shape.lookback, self.shape.n), dtype=np.float64)
-        for variables in self.draws(chosen):
+        total = np.zeros((len(windows), windows.lookback, self.shape.n), dtype=np.float64)
+        for variables in self.draws(present):
             starts = self.past.starts_of(self.past.find(windows, variables, self.neighbors, self.exponent))
-            total += pool_mean(self.past.bank.data, starts, alike, everyone, 0, self.shape.lookback)  # [b, t, n]
-        return completed(windows, chosen, self.past.scaler.inverse(total / self.members))
+            total += pool_mean(self.past.bank.data, starts, alike, everyone, 0, windows.lookback)  # [b, t, n]
+        return self.past.scaler.inverse(total / self.members)

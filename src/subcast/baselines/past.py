@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.baselines.base import check_train
+from subcast.baselines.base import check_train, training_steps
 from subcast.retrieval import Neighbors, WindowBank
 from subcast.scaling import Scaler
 from subcast.windows import Windows
@@ -15,7 +15,7 @@ from subcast.windows import Windows
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The training windows and the scaler of their protocol.
+    """The training windows (or steps) and the scaler of their protocol.
 
     Parameters
     ----------
@@ -29,14 +29,15 @@ class Past:
     bank: WindowBank
 
     @classmethod
-    def fit(cls, train: Windows) -> Past:
-        """Normalise the training readings and lay out the bank."""
+    def fit(cls, train: Windows, *, single_steps: bool = False) -> Past:
+        """Normalise the training readings and lay out the bank, of windows or of the single steps in them."""
         check_train(train)
         scaler = Scaler.fit(train)
+        starts = training_steps(train) if single_steps else np.sort(np.asarray(train.starts, dtype=np.int64))
         bank = WindowBank(
             scaler.transform(train.series.values),
-            train.lookback,
-            starts=np.sort(np.asarray(train.starts, dtype=np.int64)),
+            1 if single_steps else train.lookback,
+            starts=starts,
             shared=train.series.features,
             names=train.series.variables,
         )

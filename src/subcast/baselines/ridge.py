@@ -59,12 +59,12 @@ class RidgeImputer:
     train: Windows
     scaler: Scaler
     normal: NDArray[np.float64]
-    ridge: float = 0.01
+    ridge: float = 0.001
     whole_window: bool = False
     _kept: dict[tuple[int, ...], tuple[NDArray[np.float64], ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def fit(cls, train: Windows, *, ridge: float = 0.01, whole_window: bool = False) -> RidgeImputer:
+    def fit(cls, train: Windows, *, ridge: float = 0.001, whole_window: bool = False) -> RidgeImputer:
         """Normalise the training readings; the regression itself waits for S."""
         check_train(train)
         check_positive("ridge", ridge)

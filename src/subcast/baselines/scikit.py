@@ -84,7 +84,7 @@ class ScikitImputer:
         train: Windows,
         *,
         rounds: int = 10,
-        nearest: int | None = None,
+        nearest: int | None = 20,
         sample: int = 2000,
         seed: int = 0,
         most_variables: int = MOST_VARIABLES,
@@ -93,11 +93,13 @@ class ScikitImputer:
 
         Its regressions are learnt on complete steps and serve every S. Its stopping rule would then end after the
         first round, since nothing is missing while it learns; it is switched off (tol = 0), so that imputation goes
-        through all rounds.
+        through all rounds. Where most variables are absent each is estimated mostly from others' estimates, which
+        start at the mean: where variables are strongly correlated, ten rounds may not bring them far from it, and
+        fewer inputs (`nearest`) can do better than all.
 
-        Cost: n regressions a round, of `nearest` inputs each (all others by default), at fitting: about half a minute
-        for 140 variables, growing with the cube of their number, hence `most_variables`. On flattened windows it
-        would take hours and is not offered.
+        Cost: n regressions a round at fitting: some seconds for 140 variables with 20 inputs each, a minute with all,
+        growing with the cube of their number, hence `most_variables`. On flattened windows it would take hours and is
+        not offered.
 
         Parameters
         ----------
@@ -106,7 +108,8 @@ class ScikitImputer:
         rounds
             how often to go through the variables
         nearest
-            how many other variables each is regressed on, drawn with probability proportional to their correlation
+            how many other variables each is regressed on, drawn with probability proportional to their correlation;
+            None for all
         sample, seed
             as in `knn`; the seed is also the imputer's
         most_variables

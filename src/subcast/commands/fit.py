@@ -18,7 +18,7 @@ from subcast.errors import InputError
 from subcast.names import plural
 from subcast.protocol import PROTOCOLS
 from subcast.retrieval.store import check_folder
-from subcast.saving import _MODEL_NAME, KIND
+from subcast.saving import KIND, MODEL_NAME
 from subcast.series import Series
 from subcast.windows import Split
 from subcast.wrapper import Settings, SubsetForecaster
@@ -95,7 +95,7 @@ def run_fit(
     how = training or Training()
     if preset is not None and preset not in PROTOCOLS:
         raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {preset!r}")
-    check_folder(output, KIND, _MODEL_NAME)
+    check_folder(output, KIND, MODEL_NAME)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # a mistake is told now, not after the training
     series = open_series(data)

@@ -16,7 +16,7 @@ from subcast.forecast import Forecast
 from subcast.retrieval.store import open_arrays
 from subcast.saving import KIND, load
 from subcast.series import Series
-from subcast.tables.files import _kind_of, _read_parquet, _read_text
+from subcast.tables.files import kind_of, read_parquet, read_text
 from subcast.tables.hdf5 import read_hdf5_frame
 from subcast.wrapper import SubsetForecaster
 
@@ -42,12 +42,12 @@ def read_readings(path: Path) -> Any:
         raise DataNotFoundError(f"there is no file {str(path)!r}: check the path")
     if path.is_dir():
         raise DataError(f"{str(path)!r} is a folder: give one file of recent readings")
-    kind = _kind_of(path)
+    kind = kind_of(path)
     if kind == "npz":
         return Series.read(path)
     if kind == "parquet":
-        return _read_parquet(path)
-    return read_hdf5_frame(path, None) if kind == "hdf5" else _read_text(path, [])
+        return read_parquet(path)
+    return read_hdf5_frame(path, None) if kind == "hdf5" else read_text(path, [])
 
 
 def run_forecast(

@@ -66,14 +66,14 @@ def read_table(
         raise DataError(f"{str(path)!r} is a folder: give one file of readings")
     if path.stat().st_size == 0:
         raise DataError(f"{path.name} is empty: there is nothing to read")
-    kind = _kind_of(path)
+    kind = kind_of(path)
     if kind == "npz":
         return _read_npz(path, key, freq)
     repairs: list[str] = []
     if kind == "text":
-        frame = _read_text(path, repairs)
+        frame = read_text(path, repairs)
     elif kind == "parquet":
-        frame = _read_parquet(path)
+        frame = read_parquet(path)
     else:
         frame = read_hdf5_frame(path, key)
     return frame_to_table(frame, time=time, id=id, value=value, freq=freq, repairs=repairs, source=path.name)
@@ -96,7 +96,8 @@ _KINDS = {
 }
 
 
-def _kind_of(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Tell from a file's name what kind of table it is."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
@@ -111,7 +112,8 @@ def _kind_of(path: Path) -> str:
     return kind
 
 
-def _read_text(path: Path, repairs: list[str]) -> pd.DataFrame:
+def read_text(path: Path, repairs: list[str]) -> pd.DataFrame:
+    """Read a text table as it is; what had to be done to read it is added to `repairs`."""
     text = _decoded(unpacked(path), path)
     text, lines = _without_remarks(text)
     if not lines:
@@ -261,7 +263,8 @@ def _first_sentence(error: Exception) -> str:
     return str(error).strip().splitlines()[0].rstrip(".").removeprefix("Error tokenizing data. C error: ")
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Read a Parquet table as it is."""
     import pyarrow
 
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.adapters import adapt
-from subcast.axes import check_axes, variable_indices
+from subcast.axes import check_axes, check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.names import plural
@@ -88,15 +88,17 @@ class SubsetForecaster:
             raise InputError(f"there is no setting {unknown[0]!r}; the settings are {', '.join(sorted(_FIELDS))}")
         if settings is not None and given:
             raise InputError(f"settings holds all of them: change {next(iter(given))!r} there, or leave settings out")
-        if not seconds > 0:
-            raise InputError(f"seconds must be above 0, got {seconds}")
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise InputError(f"seconds must be a number above 0, got {seconds!r}")
+        check_whole("seed", seed, low=0)
         self.model = model
         self.metric = metric
         self.levels = _checked_levels(levels)
         self.seconds = seconds
         self.seed = seed
         self.progress = progress
-        self.settings = settings if settings is not None else replace(Settings(), **given)
+        self._begin = settings if settings is not None else replace(Settings(), **given)
+        self.settings = self._begin
         self.report: dict[str, Any] = {}
         self._given = tuple(_FIELDS) if settings is not None else tuple(given)
         self._engine: Engine | None = None
@@ -129,7 +131,7 @@ class SubsetForecaster:
             itself
         """
         for argument, windows in (("train", train), ("val", val)):
-            if windows is not None and not isinstance(windows, Windows):
+            if not isinstance(windows, Windows) and (argument == "train" or windows is not None):
                 raise InputError(
                     f"{argument} must be windows, such as those of series.split(lookback=12, horizon=12), "
                     f"got {type(windows).__name__}"
@@ -151,6 +153,8 @@ class SubsetForecaster:
             variables=series.variables,
             n_features=series.n_features,
         )
+        self.settings = self._begin  # what an earlier fit found is found anew
+        self._check_blend(train.horizon)
         self._frame = Frame.of(train)
         seen = SeenForecasts(series.features, progress=self.progress)
         self._engine = engine = Engine.fit(model, train, self.settings, seen)
@@ -183,6 +187,14 @@ class SubsetForecaster:
                     progress=self.progress,
                 )
         return self
+
+    def _check_blend(self, horizon: int) -> None:
+        for name in ("blend", "blend_absent"):
+            row = next((row for row in getattr(self.settings, name) if len(row) != horizon), None)
+            if row is not None:
+                raise InputError(
+                    f"{name} must have an entry for each of the {horizon} steps ahead in every row, got {len(row)}"
+                )
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -297,7 +309,9 @@ class SubsetForecaster:
         """
         engine, frame = self._fitted()
         arrived, begins = self._arrived(windows, times)
-        if present is None:
+        if present is None and not len(arrived):
+            chosen = np.arange(engine.n)
+        elif present is None:
             seen = ~np.isnan(arrived.values).all(axis=(0, 1))
             if not seen.any():
                 raise InputError("windows holds no reading at all: at least one variable must be there")
@@ -396,11 +410,20 @@ class SubsetForecaster:
                 raise InputError(f"windows have {windows.lookback} steps, and the wrapper looks at {engine.lookback}")
             if windows.series.variables != frame.variables:
                 raise InputError("windows have other variables than the wrapper was fitted on: select them first")
+            if windows.series.time_features != frame.time_features:
+                came, wanted = list(windows.series.time_features), list(frame.time_features)
+                raise InputError(
+                    f"windows have the time features {came}, and the wrapper was fitted on {wanted}: "
+                    "choose them with series.with_features(...)"
+                )
             moments = windows.series.times
             begins = None if moments is None else moments[np.asarray(windows.starts, dtype=np.int64)]
             return Arrived.of(windows, engine.space.slots), begins
         values, features = _split_features(windows, engine)
-        begins = None if times is None else np.asarray(times, dtype="datetime64[ns]")
+        try:
+            begins = None if times is None else np.asarray(times, dtype="datetime64[ns]")
+        except (TypeError, ValueError):
+            raise InputError(f"times must be moments such as '2024-01-01 12:00', got {times!r}") from None
         if begins is not None and begins.shape != (len(values),):
             raise InputError(f"times must tell when each of the {len(values)} windows begins, got shape {begins.shape}")
         slots = np.full(len(values), -1, dtype=np.int64)
@@ -462,6 +485,7 @@ class SubsetForecaster:
         order = self._order(present, absent)
         chosen = self.levels if levels is None else _checked_levels(levels)
         there = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
+        _check_something(there)
         whole = len(present) == engine.n and bool(there.all())
         if whole:  # the plain forecast; neighbours only tell how sure it is
             mean = forecast_whole(engine, arrived, None)
@@ -519,9 +543,21 @@ class SubsetForecaster:
         return bounds
 
 
+def _check_something(there: NDArray[np.bool_]) -> None:
+    """Refuse windows [b, t, s] of which one has no reading at all."""
+    empty = np.flatnonzero(~there.any(axis=(1, 2)))
+    if empty.size:
+        raise InputError(
+            f"window {empty[0]} has no reading of the variables that are present: leave it out, nothing can be forecast"
+        )
+
+
 def _split_features(windows: ArrayLike, engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Readings [b, t, n] and time features [b, t, f - 1] of an array of windows."""
-    array = np.asarray(windows)
+    try:
+        array = np.asarray(windows)
+    except ValueError:
+        raise InputError("windows must be one array [b, t, n] or [b, t, n, f], got rows of different lengths") from None
     if array.dtype.kind not in "fiub":
         raise InputError(f"windows must be numbers, NaN where there is no reading, got values of type {array.dtype}")
     if array.ndim == 3 and engine.n_features == 1:
@@ -535,8 +571,9 @@ def _split_features(windows: ArrayLike, engine: Engine) -> tuple[NDArray[np.floa
         return values, None
     features = array[:, :, 0, 1:]
     if np.isnan(features).any():  # they may be given for the variables that are there only
-        features = np.nanmax(array[..., 1:], axis=2)
-        if np.isnan(features).any():
+        known = ~np.isnan(array[..., 1:]).all(axis=2)
+        features = np.where(known, np.nanmax(np.nan_to_num(array[..., 1:], nan=-np.inf), axis=2), np.nan)
+        if not known.all():
             raise InputError("windows must have its time features at every step, the same for every variable")
     return values, np.ascontiguousarray(features)
 

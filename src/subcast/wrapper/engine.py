@@ -56,11 +56,14 @@ class Arrived:
     def of(cls, windows: Windows, slots_a_day: int) -> Arrived:
         """The windows of a series, as views."""
         times = windows.series.times
-        if times is None or slots_a_day == 1:
+        if slots_a_day == 1:
             slots = np.zeros(len(windows), dtype=np.int64)
+        elif times is None:
+            slots = np.full(len(windows), -1, dtype=np.int64)  # not known
         else:
             slots = slot_of(times, slots_a_day)[np.asarray(windows.starts, dtype=np.int64)]
-        return cls(windows.readings, windows.features, slots, windows.starts.step == 1)
+        known = slots_a_day == 1 or times is not None  # an hour that is guessed may jump from window to window
+        return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +286,11 @@ class Engine:
         neighbors: Neighbors | None = None,
     ) -> tuple[NDArray[np.float32], Neighbors, NDArray[np.float32]]:
         """Forecast S (then, on request, the absent variables): mean [b, h, s], neighbours and weights [b, k]."""
+        if not len(arrived):
+            k = 0 if neighbors is None else neighbors.index.shape[1]
+            nothing = Neighbors(np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32))
+            count = self.n if absent else len(present)
+            return np.zeros((0, self.horizon, count), dtype=np.float32), nothing, nothing.distance
         means, weights = [], []
         way = self._pooled if settings.pool else self._one_by_one
         if neighbors is None:

@@ -34,6 +34,7 @@ class Live:
         self._places = {name: place for place, name in enumerate(frame.variables)}
         self._stream: Stream | None = None
         self._present = np.zeros(0, dtype=np.int64)
+        self._slot = 0  # of the window's first step, when it was last searched
 
     def push(self, step: Any, time: Any, settings: Settings) -> tuple[Recent, Neighbors] | None:
         """Take in a step; the window and its neighbours once there are steps enough."""
@@ -52,14 +53,16 @@ class Live:
     def _neighbors(self, present: NDArray[np.int64], settings: Settings) -> Neighbors:
         engine = self.engine
         k = min(settings.neighbors, len(engine.bank))
-        again = self._stream is None or not np.array_equal(present, self._present)
+        slots = self._slots(present)
+        moved_on = slots[0] == (self._slot + 1) % engine.space.slots  # a guessed hour may jump
+        again = self._stream is None or not np.array_equal(present, self._present) or not moved_on
+        self._slot = int(slots[0])
         if again:
             self._stream = engine.bank.stream(present, k, settings.exponent)
             self._present = present
         assert self._stream is not None
         found = None
         first = 0 if again else engine.lookback - 1
-        slots = self._slots(present)
         for place in range(first, engine.lookback):
             normal = engine.space.normalise(
                 self.values[None, place : place + 1, present], slots[None, place : place + 1], present

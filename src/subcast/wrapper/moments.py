@@ -45,8 +45,8 @@ class LagMoments:
         Examples
         --------
         >>> z = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], dtype=np.float32)
-        >>> LagMoments.fit(z, lags=2).block(1, [0], [1])  # (1 * 2 + 0 * 0) / 2
-        array([[1.]], dtype=float32)
+        >>> LagMoments.fit(z, lags=2).block(1, [0], [1])  # (1 * 2 + 0 * 0) / 3
+        array([[0.6666667]], dtype=float32)
         """
         z = np.nan_to_num(normal, nan=0.0).astype(np.float32, copy=False)
         nothing = np.zeros(0, dtype=np.float32)
@@ -55,7 +55,9 @@ class LagMoments:
         loadings = _loadings(z, rank)  # [n, r]
         scores = z @ loadings  # [t, r]
         rest = z - scores @ loadings.T  # [t, n]
-        own = np.stack([(rest[: len(rest) - lag] * rest[lag:]).mean(axis=0) for lag in range(lags)])  # [L, n]
+        own = np.stack([(rest[: len(rest) - lag] * rest[lag:]).sum(axis=0) for lag in range(lags)]) / len(
+            rest
+        )  # [L, n]
         return cls(nothing, loadings, _lagged(scores, lags), own.astype(np.float32))
 
     @property
@@ -118,7 +120,7 @@ def _lagged(z: NDArray[np.float32], lags: int) -> NDArray[np.float32]:
         for first in range(0, steps - lag, _STEPS_AT_ONCE):
             last = min(first + _STEPS_AT_ONCE, steps - lag)
             total += z[first:last].T @ z[first + lag : last + lag]
-        moments[lag] = total / (steps - lag)
+        moments[lag] = total / steps
     return moments
 
 

@@ -97,8 +97,24 @@ class Settings:
             )
         if self.centre not in CENTRES:
             raise InputError(f"centre must be one of {', '.join(CENTRES)}, got {self.centre!r}")
-        if any(len(table) not in (0, len(self.shares)) for table in (self.blend, self.blend_absent)):
-            raise InputError(f"blend must have one row for each of the {len(self.shares)} shares, got {self.blend!r}")
+        for name in ("pool", "daily_profile", "features_in_distance", "per_variable"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        shares = _numbers("shares", self.shares, 1)
+        if not shares.size or (np.diff(shares) <= 0).any() or shares[0] <= 0 or shares[-1] > 1:
+            raise InputError(f"shares must be numbers above 0 and at most 1 in increasing order, got {self.shares!r}")
+        for name in ("blend", "blend_absent"):
+            self._check_table(name)
+
+    def _check_table(self, name: str) -> None:
+        table = getattr(self, name)
+        if isinstance(table, tuple | list) and not len(table):
+            return
+        rows = _numbers(name, table, 2)
+        if len(rows) != len(self.shares):
+            raise InputError(f"{name} must have one row for each of the {len(self.shares)} shares, got {table!r}")
+        if (rows < 0).any() or (rows > 1).any():
+            raise InputError(f"{name} must hold shares from 0 to 1, got {table!r}")
 
     @classmethod
     def paper(cls, **changes: Any) -> Settings:
@@ -159,6 +175,18 @@ class Settings:
         }
         shares = {"shares": tuple(stored["shares"])} if "shares" in stored else {}
         return cls(**{**stored, **tables, **shares})
+
+
+def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:
+    """A tuple of numbers (or of rows of them) as an array."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(())
+    if array.ndim != axes or np.isnan(array).any():
+        kind = "a tuple of numbers" if axes == 1 else "a tuple of rows of numbers, one a share, an entry for each step"
+        raise InputError(f"{argument} must be {kind}, got {value!r}")
+    return array
 
 
 def _check_range(argument: str, value: object, low: float, high: float | None, *, open_low: bool = False) -> None:

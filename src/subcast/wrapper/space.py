@@ -40,7 +40,7 @@ class Space:
 
     @classmethod
     def fit(cls, train: Windows, *, per_variable: bool = True, daily_profile: bool = True) -> Space:
-        """Take centre and spread from the training windows' series.
+        """Take centre and spread from the steps that the training windows look at.
 
         A daily profile needs times, steps shorter than a day and a few days of them; without, one slot serves.
         """
@@ -48,10 +48,11 @@ class Space:
         n = train.series.n_variables
         centre = np.broadcast_to(scaler.mean, (1, n)).astype(np.float64)
         spread = np.broadcast_to(scaler.scale, (1, n)).astype(np.float64)
-        slots = slots_a_day(train.series.times) if daily_profile else 1
-        if slots > 1 and train.series.times is not None:
-            normal = (train.series.values - centre) / spread  # [t, n]
-            mean, scale = _profile(normal, slot_of(train.series.times, slots), slots)
+        used = train.series[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
+        slots = slots_a_day(used.times) if daily_profile else 1
+        if slots > 1 and used.times is not None:
+            normal = (used.values - centre) / spread  # [t, n]
+            mean, scale = _profile(normal, slot_of(used.times, slots), slots)
             centre, spread = centre + spread * mean, spread * scale  # [k, n]
         return cls(centre.astype(np.float32), spread.astype(np.float32))
 

@@ -25,6 +25,7 @@ LEANS = (0.0, 0.5, 1.0)
 CORRECTIONS = (0.5, 0.0, 1.0)
 TEMPERATURES = (0.01, 0.1, 1.0, 10.0)
 BLENDS = np.linspace(0.0, 1.0, 21)
+DOUBT = 0.5  # standard errors by which a difference must exceed what it varies by
 BLOCKS = 10  # stretches of time over which a difference must be steady to count
 DRAWS = 3
 MOST_WINDOWS, LEAST_WINDOWS = 160, 24
@@ -201,7 +202,8 @@ def _as_many(
 
 def _tune_specialist(tuner: Tuner, settings: Settings, free: Grid) -> tuple[Settings, list[dict[str, Any]]]:
     """Exponent, and ridge and lean for it, by the specialist alone at the smallest share: no pass of the model."""
-    first = replace(settings, shares=settings.shares[:1], blend=((1.0,) * tuner.engine.horizon,))
+    alone = ((1.0,) * tuner.engine.horizon,)
+    first = replace(settings, shares=settings.shares[:1], blend=alone, blend_absent=())
     k = max(free("neighbors", NEIGHBORS, settings))
     tried: list[dict[str, Any]] = []
     best: tuple[float, Settings] | None = None
@@ -311,9 +313,9 @@ def _steady_blend(errors: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _doubt(differences: NDArray[np.float64]) -> float:
-    """The standard error of a mean difference over stretches of time."""
+    """What a mean difference over stretches of time may be by chance: so many standard errors."""
     count = len(differences)
-    return float(differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
+    return float(DOUBT * differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
 
 
 def _at_blend(errors: NDArray[np.float64], row: Sequence[float]) -> NDArray[np.float64]:

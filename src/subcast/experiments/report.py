@@ -1,0 +1,196 @@
+"""The report: `docs/reproduction.md` from the records, ours beside the paper's.
+
+Everything that is measured comes from the records and everything published from `published.csv`; what a person has to
+add (what the data are, likely reasons) stands in `report_text.toml`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from subcast.atomic import whole_file
+from subcast.errors import InputError
+from subcast.experiments.declare import Experiment, load_experiments
+from subcast.experiments.report_agreement import agreement, claims_in_short, comparisons
+from subcast.experiments.report_checks import CLAIMS
+from subcast.experiments.report_claims import papers_cells, verdict
+from subcast.experiments.report_figures import make_figure
+from subcast.experiments.report_head import simpler_section, what_was_run
+from subcast.experiments.report_records import MODELS, Found, Record, read_records, read_trainings
+from subcast.experiments.report_tables import make_tables, markdown_table
+from subcast.plots import save_figure
+
+
+def write_report(results: Path, page: Path, figures: Path) -> Path:
+    """Write the page and its figures from the records, and give the page's path.
+
+    Parameters
+    ----------
+    results
+        folder of the records, as `subcast reproduce` fills it (`<experiment>/<cell>.json`); records of trainings
+        (`training-*.json`) are looked for in the folder above
+    page
+        what the page will be called
+    figures
+        folder for its figures
+    """
+    found, others = read_records(results)
+    if not any(found.values()):
+        raise InputError(f"there are no records in {str(results)!r}: run subcast reproduce first, or name their folder")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    figures.mkdir(parents=True, exist_ok=True)
+    pictures = _draw(found, figures, page)
+    trainings = read_trainings(results.parent)
+    text = "\n\n".join(_page(found, others, trainings, pictures))
+    with whole_file(page, (".md",)) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+    return page
+
+
+def read_texts() -> dict[str, Any]:
+    """What a person has to add."""
+    return tomllib.loads(resources.files("subcast.experiments").joinpath("report_text.toml").read_text("utf-8"))
+
+
+def _draw(found: Found, folder: Path, page: Path) -> dict[str, str]:
+    """Draw what has a figure, and give the paths as the page links them."""
+    links = {}
+    for name, records in found.items():
+        figure = make_figure(name, records) if records else None
+        if figure is not None:
+            path = folder / f"reproduction-{name}.png"
+            save_figure(figure, path)
+            links[name] = Path(os.path.relpath(path, page.parent)).as_posix()
+    return links
+
+
+def _page(
+    found: Found, others: int, trainings: Sequence[Mapping[str, Any]], pictures: Mapping[str, str]
+) -> Iterator[str]:
+    texts = read_texts()
+    yield "# The paper's evaluation, measured again"
+    yield texts["head"]["introduction"]
+    yield from simpler_section(found)
+    yield from what_was_run(found, others, trainings, texts["data"])
+    yield "## Summary"
+    yield _summary(found, texts["head"]["summary"])
+    yield from _agreement_section(found, texts)
+    yield "## The experiments"
+    yield texts["head"]["experiments"]
+    for experiment in load_experiments().values():
+        records = found[experiment.name]
+        yield from _section(experiment, records, found, texts["why"].get(experiment.name, ""), pictures)
+
+
+def _summary(found: Found, note: str) -> str:
+    rows = []
+    for experiment in load_experiments().values():
+        records = found[experiment.name]
+        link = f"[{experiment.name}](#{experiment.name})"
+        rows.append([link, experiment.paper, _recorded(experiment, records), _verdict(experiment, found)])
+    return note + "\n\n" + markdown_table(["experiment", "in the paper", "cells recorded", "verdict"], rows, left=4)
+
+
+def _recorded(experiment: Experiment, records: Sequence[Record]) -> str:
+    declared = {(cell.dataset, cell.model) for cell in experiment.cells("quick")}
+    there = {(record.dataset, record.model) for record in records}
+    return f"{len(there & declared)} of {len(declared)}"
+
+
+def _verdict(experiment: Experiment, found: Found) -> str:
+    records = found[experiment.name]
+    if not records:
+        return f"not run yet: `subcast reproduce {experiment.name}`"
+    parts = [agreement(comparisons(records)), claims_in_short(experiment.name, found)]
+    return "; ".join(part for part in parts if part) or "recorded; the paper prints nothing to compare with"
+
+
+def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
+    yield "## What agrees with the paper, and what does not"
+    yield "### Its claims"
+    yield texts["head"]["claims"]
+    rows = []
+    for claim in CLAIMS:
+        outcomes = claim.ask(found)
+        against = [f"{outcome.cell} ({outcome.evidence})" for outcome in outcomes if not outcome.holds]
+        where = papers_cells(claim)
+        rows.append(
+            [
+                f"[{claim.experiment}](#{claim.experiment})",
+                claim.words + (f" ({where})" if where else ""),
+                claim.how,
+                f"**{verdict(outcomes)}**",
+                "; ".join(against),
+            ]
+        )
+    yield markdown_table(
+        ["experiment", "claim", "counts as holding when", "verdict", "where it does not"], rows, left=5
+    )
+    yield "### ECG5000: what differs from the published numbers"
+    yield _differing(found)
+    yield "### Where our way differs from the paper's"
+    yield _bullets(texts["paper"]["differences"])
+    yield "### Where the paper's tables and text disagree among themselves"
+    yield _bullets(texts["paper"]["inconsistencies"])
+
+
+def _differing(found: Found) -> str:
+    every = [(name, one) for name, records in found.items() for one in comparisons(records)]
+    if not every:
+        return "Nothing is recorded on ECG5000 that the paper prints too."
+    rows = [[f"[{name}](#{name})", one.cell, one.kind, one.what, one.numbers] for name, one in every if not one.agrees]
+    said = f"{len(every) - len(rows)} of {len(every)} comparisons agree ({agreement([one for _, one in every])})."
+    if not rows:
+        return said
+    columns = ["experiment", "cell", "what differs", "of", "ours and published"]
+    return f"{said} The others, with likely reasons in each experiment's section:\n\n" + markdown_table(
+        columns, rows, 5
+    )
+
+
+def _section(
+    experiment: Experiment, records: Sequence[Record], found: Found, why: str, pictures: Mapping[str, str]
+) -> Iterator[str]:
+    yield f"### {experiment.name}"
+    yield f"**{experiment.title}** ({experiment.paper}). {experiment.question}"
+    if not records:
+        yield f"Not run yet: `subcast reproduce {experiment.name}`."
+        return
+    yield f"Verdict: {_verdict(experiment, found)}.{_kin(records)}"
+    if experiment.name in pictures:
+        yield f"![{experiment.title}]({pictures[experiment.name]})"
+    yield make_tables(experiment.measure, experiment.name, records)
+    outcomes = [(claim, claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment.name]
+    told = [f"{claim.words} **{verdict(outcome).capitalize()}.**" for claim, outcome in outcomes]
+    if told:
+        yield _bullets(told)
+    if why:
+        yield f"*Likely reasons and notes.* {why}"
+    missing = _missing(experiment, records)
+    if missing:
+        yield f"Not run yet: {missing}; `subcast reproduce {experiment.name}` runs what is missing."
+
+
+def _kin(records: Sequence[Record]) -> str:
+    kin = comparisons(records, whole=False)
+    return f" On the other datasets, against the original's: {agreement(kin)}." if kin else ""
+
+
+def _missing(experiment: Experiment, records: Sequence[Record]) -> str:
+    there = {(record.dataset, record.model) for record in records}
+    lacking: dict[str, list[str]] = {}
+    for cell in experiment.cells("quick"):
+        if (cell.dataset, cell.model) not in there:
+            lacking.setdefault(cell.dataset, []).append(MODELS.get(cell.model, ""))
+    return ", ".join(
+        f"`{dataset}`" + (f" ({', '.join(models)})" if any(models) else "") for dataset, models in lacking.items()
+    )
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

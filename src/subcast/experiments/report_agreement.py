@@ -1,0 +1,128 @@
+"""How near our numbers come to the paper's: signs of gaps, published deviations, the order of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from subcast.experiments.report_checks import CLAIMS
+from subcast.experiments.report_claims import verdict
+from subcast.experiments.report_records import METHODS, WHOLE, Found, Record, printed
+
+FACTS = ("steps", "variables", "lookback", "horizon")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison with the paper.
+
+    Parameters
+    ----------
+    kind
+        "sign of the gap", "within the published deviation", "order of methods" or "facts of the dataset"
+    cell, what
+        where, and what was compared
+    agrees
+        whether ours agrees
+    numbers
+        both, in words
+    """
+
+    kind: str
+    cell: str
+    what: str
+    agrees: bool
+    numbers: str
+
+
+def comparisons(records: Sequence[Record], *, whole: bool = True) -> list[Comparison]:
+    """Every comparison of the records of an experiment, on the paper's own dataset or (not `whole`) on kin."""
+    found: list[Comparison] = []
+    for record in records:
+        if (record.dataset in WHOLE) == whole:
+            found += _signs(record)
+            if whole:
+                found += [*_deviations(record), *_orders(record), *_facts(record)]
+    return found
+
+
+def agreement(found: Sequence[Comparison]) -> str:
+    """Count them by kind.
+
+    >>> agreement([Comparison("sign of the gap", "a", "b", True, ""), Comparison("sign of the gap", "a", "c", False, "")])
+    'sign of the gap: 1 of 2'
+    """
+    kinds = dict.fromkeys(one.kind for one in found)
+    return "; ".join(
+        f"{kind}: {sum(one.agrees for one in found if one.kind == kind)} of {sum(one.kind == kind for one in found)}"
+        for kind in kinds
+    )
+
+
+def claims_in_short(experiment: str, found: Found) -> str:
+    """How many of an experiment's claims hold, in part or not; nothing when none was measured."""
+    verdicts = [verdict(claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment]
+    counts = {
+        "hold": sum(text.startswith("holds") and " in " not in text for text in verdicts),
+        "hold in part": sum(text.startswith("holds in") for text in verdicts),
+        "do not hold": sum(text == "does not hold" for text in verdicts),
+        "are not measured": sum(text == "not measured" for text in verdicts),
+    }
+    told = [f"{count} {what}" for what, count in counts.items() if count]
+    return "" if counts["are not measured"] == len(verdicts) else f"claims: {', '.join(told)}"
+
+
+def _compared(record: Record) -> list[tuple[str, str]]:
+    """Group and method of all errors of a record."""
+    if not record.methods or "mrr" in record.methods:
+        return []
+    return [(group, method) for group, rows in record.groups.items() for method in rows]
+
+
+def _signs(record: Record) -> Iterator[Comparison]:
+    for group, method in _compared(record):
+        for metric in ("mae", "rmse"):
+            number = printed(record, method, f"delta_{metric}", group)
+            if number is not None:
+                ours = record.groups[group][method][f"{metric}_gap"]
+                what = f"{METHODS.get(method, method)}, gap of {metric.upper()}"
+                text = f"{ours:.2f} %, published {number.mean:.2f} %"
+                yield Comparison("sign of the gap", record.label, what, (ours > 0) == (number.mean > 0), text)
+
+
+def _deviations(record: Record) -> Iterator[Comparison]:
+    for group, method in _compared(record):
+        for metric in ("mae", "rmse"):
+            number = printed(record, method, metric, group)
+            if number is not None and number.deviation is not None:
+                ours = record.groups[group][method][metric]
+                near = abs(ours - number.mean) <= number.deviation
+                text = f"{ours:.2f}, published {number.mean:.2f} ± {number.deviation:.2f}"
+                what = f"{METHODS.get(method, method)}, {metric.upper()}"
+                yield Comparison("within the published deviation", record.label, what, near, text)
+
+
+def _orders(record: Record) -> Iterator[Comparison]:
+    """Pairs of methods whose gaps of MAE the paper's tables put in order."""
+    gaps = {
+        method: (record.methods[method]["mae_gap"], number.mean)
+        for group, method in _compared(record)
+        if group == "15%" and (number := printed(record, method, "delta_mae")) is not None
+    }
+    for first, second in combinations(gaps, 2):
+        (ours, theirs), (our_other, their_other) = gaps[first], gaps[second]
+        if theirs != their_other:
+            what = f"{METHODS.get(first, first)} and {METHODS.get(second, second)}"
+            text = f"{ours:.2f} and {our_other:.2f} %, published {theirs:.2f} and {their_other:.2f} %"
+            same = (ours < our_other) == (theirs < their_other)
+            yield Comparison("order of methods", record.label, what, same, text)
+
+
+def _facts(record: Record) -> Iterator[Comparison]:
+    for fact in FACTS:
+        number = printed(record, "", fact)
+        if number is not None and fact in record.figures:
+            ours = record.figures[fact]
+            text = f"{ours:,}, published {number.mean:,.0f}"
+            yield Comparison("facts of the dataset", record.label, fact, ours == number.mean, text)

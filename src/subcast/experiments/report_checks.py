@@ -1,0 +1,366 @@
+"""The paper's claims, each with a small function that asks the records whether it holds there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from subcast.experiments.report_claims import (
+    Claim,
+    Outcome,
+    course,
+    diminishing,
+    gap_by_step,
+    gaps,
+    mostly,
+    strictly,
+)
+from subcast.experiments.report_records import MODELS, ORIGINALS, Found, Record, printed, same_cell
+
+Answer = tuple[bool, str]
+"""Whether the claim holds in a cell, and the numbers that say so."""
+
+CLAIMS: list[Claim] = []
+
+
+def _each(experiment: str, words: str, how: str) -> Callable[[Callable[..., Answer | None]], Callable[..., object]]:
+    """Register a claim that every record of an experiment answers for itself (None: it cannot tell)."""
+
+    def register(ask: Callable[[Record, Found], Answer | None]) -> Callable[..., object]:
+        def outcomes(found: Found) -> list[Outcome]:
+            records = found.get(experiment, [])
+            answers = [(record.label, ask(record, found)) for record in records]
+            return [Outcome(label, *answer) for label, answer in answers if answer is not None]
+
+        CLAIMS.append(Claim(experiment, words, how, outcomes))
+        return ask
+
+    return register
+
+
+def _by_group(record: Record, method: str, figure: str) -> list[float]:
+    return [float(rows[method][figure]) for rows in record.groups.values()]
+
+
+def partial_gap(found: Found, record: Record) -> float | None:
+    """Partial's gap of MAE in the same cell, from the experiment itself or from those that measure it."""
+    for experiment in (record.experiment, "table-oracle-partial", "table-main"):
+        other = same_cell(found, experiment, record)
+        if other is not None and "partial" in other.methods:
+            return float(other.methods["partial"]["mae_gap"])
+    return None
+
+
+@_each("table-oracle-partial", "Partial loses against Oracle.", "the interval of the gap of MAE lies above 0")
+def _partial_loses(record: Record, found: Found) -> Answer:
+    row = record.methods["partial"]
+    low = (row["mae_gap_interval"] or [row["mae_gap"]])[0]
+    return low > 0, f"{row['mae_gap']:.2f} %"
+
+
+def _mtgnn_loses_most(found: Found) -> list[Outcome]:
+    outcomes = []
+    for dataset in ORIGINALS:
+        told = {r.model: r.methods["partial"]["mae_gap"] for r in found["table-oracle-partial"] if r.dataset == dataset}
+        if len(told) > 1 and "mtgnn" in told:
+            worst = max(told, key=lambda model: told[model])
+            outcomes.append(
+                Outcome(dataset, worst == "mtgnn", f"MTGNN {told['mtgnn']:.2f} %, {MODELS[worst]} {told[worst]:.2f} %")
+            )
+    return outcomes
+
+
+CLAIMS.append(
+    Claim(
+        "table-oracle-partial",
+        "MTGNN loses the most of all models.",
+        "its gap of MAE is the largest of the models recorded (two or more)",
+        _mtgnn_loses_most,
+    )
+)
+
+
+@_each(
+    "figure-subset-size", "The error falls as S grows.", "Partial's MAE falls on the whole (rank correlation ≤ -0.8)"
+)
+def _error_falls(record: Record, found: Found) -> Answer:
+    values = _by_group(record, "partial", "mae")
+    return mostly(values, -1), course(values)
+
+
+@_each("figure-subset-size", "The gap to Oracle closes as S grows.", "Partial's gap of MAE falls on the whole")
+def _gap_closes(record: Record, found: Found) -> Answer:
+    values = _by_group(record, "partial", "mae_gap")
+    return mostly(values, -1), course(values)
+
+
+@_each(
+    "figure-subset-size",
+    "The error hardly changes with the size of S.",
+    "Oracle's largest and smallest MAE over the sizes differ by at most a tenth of their mean",
+)
+def _oracle_stays(record: Record, found: Found) -> Answer:
+    values = _by_group(record, "oracle", "mae")
+    return bool(max(values) - min(values) <= 0.1 * np.mean(values)), course(values)
+
+
+@_each(
+    "table-apriori",
+    "A model trained on a known S does better than Partial.",
+    "its gap of MAE is below Partial's in table 1's experiment (whose draws of S are more)",
+)
+def _apriori_beats_partial(record: Record, found: Found) -> Answer | None:
+    partial = partial_gap(found, record)
+    if partial is None:
+        return None
+    (ours,) = gaps(record, ["apriori"])
+    return ours < partial, f"S apriori {ours:.2f} %, Partial {partial:.2f} %"
+
+
+@_each(
+    "table-apriori",
+    "FDW matches or beats a model trained on a known S (by tables 2 and 4).",
+    "FDW's gap of MAE, or the lower end of its interval, is at most that of S apriori",
+)
+def _fdw_beats_apriori(record: Record, found: Found) -> Answer:
+    fdw, apriori = gaps(record, ["fdw", "apriori"])
+    low = (record.methods["fdw"]["mae_gap_interval"] or [fdw])[0]
+    return low <= apriori, f"FDW {fdw:.2f} %, S apriori {apriori:.2f} %"
+
+
+@_each(
+    "table-identity", "The identity in place of the graph does worse than Partial.", "its gap of MAE is above Partial's"
+)
+def _identity_worse(record: Record, found: Found) -> Answer | None:
+    partial = partial_gap(found, record)
+    if partial is None:
+        return None
+    (identity,) = gaps(record, ["identity"])
+    return identity > partial, f"identity {identity:.2f} %, Partial {partial:.2f} %"
+
+
+@_each("table-main", "FDW recovers much of what Partial loses.", "FDW's gap of MAE is less than half of Partial's")
+def _fdw_recovers(record: Record, found: Found) -> Answer:
+    fdw, partial = gaps(record, ["fdw", "partial"])
+    return fdw < partial / 2, f"FDW {fdw:.2f} %, Partial {partial:.2f} %"
+
+
+@_each("table-main", "The gap of FDW is mostly below 5 %.", "FDW's gap of MAE is below 5 %")
+def _fdw_small(record: Record, found: Found) -> Answer:
+    (fdw,) = gaps(record, ["fdw"])
+    return fdw < 5, f"{fdw:.2f} %"
+
+
+def _one_mode_at_zero(found: Found) -> list[Outcome]:
+    outcomes = []
+    for record in found["figure-reciprocal-rank"]:
+        if ORIGINALS[record.dataset] in ("metr-la", "solar"):
+            first, second = record.groups["15%"]["histogram"][:2]
+            most = 1 / len(record.groups["15%"]["histogram"])
+            outcomes.append(
+                Outcome(
+                    record.label, first > max(second, most), f"{first:.0%} in the lowest bar, {second:.0%} in the next"
+                )
+            )
+    return outcomes
+
+
+def _better_than_roads_and_sun(found: Found) -> list[Outcome]:
+    means = {record.dataset: record.groups["15%"]["mrr"] for record in found["figure-reciprocal-rank"]}
+    hard = [mean for dataset, mean in means.items() if ORIGINALS[dataset] in ("metr-la", "solar")]
+    easy = {dataset: mean for dataset, mean in means.items() if ORIGINALS[dataset] in ("traffic", "ecg5000")}
+    if not hard:
+        return []
+    return [
+        Outcome(dataset, mean > max(hard), f"mean {mean:.3f} against {max(hard):.3f} at most")
+        for dataset, mean in easy.items()
+    ]
+
+
+CLAIMS += [
+    Claim(
+        "figure-reciprocal-rank",
+        "One mode of the distribution lies close to zero.",
+        "the lowest bar is higher than the next and than an even share; kin of METR-LA and SOLAR",
+        _one_mode_at_zero,
+    ),
+    Claim(
+        "figure-reciprocal-rank",
+        "The distribution is much better than on METR-LA and SOLAR.",
+        "the mean reciprocal rank is above that of every kin of the two",
+        _better_than_roads_and_sun,
+    ),
+]
+
+
+@_each("table-ablation", "A larger exponent b does worse.", "the gap of MAE rises strictly over b = 0.5, 1, 2")
+def _larger_exponent(record: Record, found: Found) -> Answer:
+    values = gaps(record, ["b=0.5", "b=1", "b=2"])
+    return strictly(values, 1), course(values)
+
+
+@_each("table-knn", "FDW beats the nearest-neighbour forecast.", "its gap of MAE is the smaller")
+def _fdw_beats_knn(record: Record, found: Found) -> Answer:
+    fdw, knn = gaps(record, ["fdw", "neighbor-forecast"])
+    return fdw < knn, f"FDW {fdw:.2f} %, nearest neighbours {knn:.2f} %"
+
+
+def _numbered(record: Record, letter: str) -> tuple[list[float], list[float]]:
+    """The numbers behind names such as "m=5", and the gaps of MAE."""
+    names = [name for name in record.methods if name.startswith(f"{letter}=")]
+    return [float(name[2:]) for name in names], gaps(record, names)
+
+
+@_each("figure-neighbors", "The gap strictly falls as m grows.", "the gap of MAE is smaller at every further m")
+def _falls_with_neighbours(record: Record, found: Found) -> Answer:
+    _, values = _numbered(record, "m")
+    return strictly(values, -1), course(values)
+
+
+@_each(
+    "figure-neighbors",
+    "The reductions of the gap diminish as m grows.",
+    "the change of the gap for one more neighbour gets no larger from one m to the next",
+)
+def _neighbours_diminish(record: Record, found: Found) -> Answer:
+    places, values = _numbered(record, "m")
+    return diminishing(values, places), course(values)
+
+
+@_each(
+    "figure-retrieval-size",
+    "The gap falls sharply over the small fractions of the bank and slowly after.",
+    "it falls more up to a quarter of the bank than from there on",
+)
+def _falls_sharply_first(record: Record, found: Found) -> Answer:
+    places, values = _numbered(record, "r")
+    quarter = values[places.index(0.25)]
+    return values[0] - quarter > max(quarter - values[-1], 0), course(values)
+
+
+@_each(
+    "figure-retrieval-size",
+    "A quarter of the bank nearly suffices.",
+    "its gap of MAE is at most one point above that of the whole bank",
+)
+def _quarter_suffices(record: Record, found: Found) -> Answer:
+    quarter, whole = gaps(record, ["r=0.25", "r=1"])
+    return quarter - whole <= 1, f"{quarter:.2f} % with a quarter, {whole:.2f} % with all"
+
+
+@_each(
+    "table-weighting-mrr", "FDW ranks the ideal neighbour higher than DDW.", "its mean reciprocal rank is the higher"
+)
+def _fdw_ranks_higher(record: Record, found: Found) -> Answer:
+    fdw, ddw = record.figures["fdw"], record.figures["ddw"]
+    return fdw > ddw, f"FDW {fdw:.4f}, DDW {ddw:.4f}"
+
+
+@_each("table-weighting", "FDW does better than DDW.", "its gap of RMSE is the smaller")
+def _fdw_beats_ddw(record: Record, found: Found) -> Answer:
+    fdw, ddw = gaps(record, ["fdw", "ddw"], "rmse")
+    return fdw < ddw, f"FDW {fdw:.2f} %, DDW {ddw:.2f} %"
+
+
+@_each("table-weighting", "DDW does better than UW.", "its gap of RMSE is the smaller")
+def _ddw_beats_uw(record: Record, found: Found) -> Answer:
+    ddw, uw = gaps(record, ["ddw", "uw"], "rmse")
+    return ddw < uw, f"DDW {ddw:.2f} %, UW {uw:.2f} %"
+
+
+@_each(
+    "table-imputation",
+    "FDW does better than kNNE and IIM, or nearly as well.",
+    "its gap of MAE is at most half a point above the better of the two",
+)
+def _fdw_against_imputers(record: Record, found: Found) -> Answer:
+    fdw, knne, iim = gaps(record, ["fdw", "knne", "iim"])
+    return fdw <= min(knne, iim) + 0.5, f"FDW {fdw:.2f} %, kNNE {knne:.2f} %, IIM {iim:.2f} %"
+
+
+@_each(
+    "table-correlated", "The gap of FDW is larger when S comes from fewer clusters.", "largest with the fewest clusters"
+)
+def _fewer_clusters(record: Record, found: Found) -> Answer:
+    values = _by_group(record, "fdw", "mae_gap")
+    return values[0] > max(values[1:]), course(values)
+
+
+@_each("table-correlated", "The error of Partial rises with the number of clusters.", "MAE rises on the whole")
+def _partial_rises(record: Record, found: Found) -> Answer:
+    values = _by_group(record, "partial", "mae")
+    return mostly(values, 1), course(values)
+
+
+@_each("table-correlated-mrr", "The reciprocal rank rises with the number of clusters.", "its mean rises on the whole")
+def _rank_rises(record: Record, found: Found) -> Answer:
+    values = [float(row["mrr"]) for row in record.groups.values()]
+    return mostly(values, 1), course(values, 3)
+
+
+@_each(
+    "figure-horizon",
+    "The gap between Oracle and Partial grows with every step.",
+    "the difference of their MAE is larger at every further step; kin of METR-LA and SOLAR",
+)
+def _grows_with_steps(record: Record, found: Found) -> Answer | None:
+    values = gap_by_step(record)
+    return None if record.dataset == "ecg5000" else (strictly(values, 1), course(values))
+
+
+@_each(
+    "figure-horizon",
+    "The gap between Oracle and Partial grows with the step in a zig-zag.",
+    "on ECG5000 the difference of their MAE grows on the whole, but not at every step",
+)
+def _zig_zag(record: Record, found: Found) -> Answer | None:
+    values = gap_by_step(record)
+    return (mostly(values, 1) and not strictly(values, 1), course(values)) if record.dataset == "ecg5000" else None
+
+
+@_each(
+    "figure-pagerank",
+    "The summed PageRank of the absent variables correlates with the gap in MAE.",
+    "the correlation is above 2 / √(draws), about the 5 % level",
+)
+def _pagerank_correlates(record: Record, found: Found) -> Answer | None:
+    value = record.figures["correlation"]
+    if value is None:
+        return None
+    return bool(value > 2 / np.sqrt(len(record.figures["gap"]))), f"{value:.2f}"
+
+
+@_each(
+    "figure-rounds",
+    "At most 3 rounds are needed for most m.",
+    "the mean rounds are 3 at most for more than half of the m",
+)
+def _three_rounds(record: Record, found: Found) -> Answer:
+    rounds = record.figures["rounds"]
+    return sum(value <= 3 for value in rounds) > len(rounds) / 2, course(rounds)
+
+
+@_each(
+    "figure-rounds",
+    "The increase of the rounds diminishes as m grows.",
+    "the change of the mean rounds for one more neighbour gets no larger from one m to the next",
+)
+def _rounds_diminish(record: Record, found: Found) -> Answer:
+    rounds = record.figures["rounds"]
+    return diminishing(rounds, record.figures["neighbors"]), course(rounds)
+
+
+@_each(
+    "table-scalable",
+    "The query table costs little accuracy.",
+    "the gap of MAE rises by no more than it does in table 13 for the same dataset or its original (MTGNN)",
+)
+def _little_lost(record: Record, found: Found) -> Answer | None:
+    like = Record(**{**vars(record), "model": "mtgnn"})
+    theirs, plain = printed(like, "scalable", "delta_mae"), printed(like, "fdw", "delta_mae")
+    if theirs is None or plain is None:
+        return None
+    fdw, scalable = gaps(record, ["fdw", "scalable"])
+    text = f"{scalable - fdw:+.2f} points, the paper {theirs.mean - plain.mean:+.2f}"
+    return scalable - fdw <= theirs.mean - plain.mean, text

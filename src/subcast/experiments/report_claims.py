@@ -1,0 +1,126 @@
+"""Claims of the paper, what cells say of them, and the small questions that claims are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from subcast.experiments.published import load_published
+from subcast.experiments.report_records import MODELS, Found, Record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one cell says of a claim.
+
+    Parameters
+    ----------
+    cell
+        dataset and model
+    holds
+        whether the claim holds there
+    evidence
+        the numbers
+    """
+
+    cell: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper.
+
+    Parameters
+    ----------
+    experiment
+        which asks it
+    words
+        what is claimed; that of `published.csv` where it stands there
+    how
+        when it counts as holding
+    ask
+        gives the outcomes of the cells that can tell
+    """
+
+    experiment: str
+    words: str
+    how: str
+    ask: Callable[[Found], list[Outcome]]
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """Put the outcomes in a few words.
+
+    >>> verdict([Outcome("a", True, ""), Outcome("b", False, "")]), verdict([])
+    ('holds in 1 of 2 cells', 'not measured')
+    """
+    held = sum(outcome.holds for outcome in outcomes)
+    if not outcomes:
+        return "not measured"
+    if held == len(outcomes):
+        return "holds" if held == 1 else f"holds (all {held} cells)"
+    return "does not hold" if held == 0 else f"holds in {held} of {len(outcomes)} cells"
+
+
+def papers_cells(claim: Claim) -> str:
+    """Where the paper makes the claim, as far as `published.csv` says."""
+    rows = load_published()
+    rows = rows[(rows["experiment"] == claim.experiment) & (rows["claim"] == claim.words)]
+    cells = [
+        f"{dataset.upper()} {MODELS.get(model, '')}".strip() for dataset, model in rows[["dataset", "model"]].values
+    ]
+    return ", ".join(dict.fromkeys(cells))
+
+
+def strictly(values: Sequence[float], sign: int) -> bool:
+    """Whether each value is above (sign 1) or below (-1) the one before.
+
+    >>> strictly([3, 2, 1], -1), strictly([3, 2, 2], -1)
+    (True, False)
+    """
+    return bool((sign * np.diff(values) > 0).all())
+
+
+def mostly(values: Sequence[float], sign: int, least: float = 0.8) -> bool:
+    """Whether the values rise (sign 1) or fall (-1) on the whole: rank correlation with their order of 0.8 or more.
+
+    >>> mostly([1, 3, 2, 4, 5], 1), mostly([1, 1, 1], 1)
+    (True, False)
+    """
+    ranks = [float(np.mean([(other < value) + (other <= value) for other in values])) for value in values]
+    if len(values) < 2 or min(ranks) == max(ranks):
+        return False
+    return bool(sign * np.corrcoef(np.arange(len(values)), ranks)[0, 1] >= least)
+
+
+def diminishing(values: Sequence[float], places: Sequence[float]) -> bool:
+    """Whether each change for one unit of place is no larger in size than the one before.
+
+    >>> diminishing([10, 6, 5], [1, 5, 10]), diminishing([10, 9, 1], [1, 5, 10])
+    (True, False)
+    """
+    slopes = np.abs(np.diff(values) / np.diff(places))
+    return bool((np.diff(slopes) <= 0).all())
+
+
+def gaps(record: Record, names: Iterable[str], metric: str = "mae") -> list[float]:
+    """The gaps of some methods, in the order given."""
+    return [float(record.methods[name][f"{metric}_gap"]) for name in names]
+
+
+def course(values: Sequence[float], digits: int = 2) -> str:
+    """Write values one after the other."""
+    return " → ".join(f"{value:.{digits}f}" for value in values)
+
+
+def gap_by_step(record: Record, method: str = "partial") -> list[float]:
+    """How much a method's MAE is above Oracle's at every step."""
+    rows = record.methods
+    return [
+        float(theirs - best)
+        for theirs, best in zip(rows[method]["mae_by_step"], rows["oracle"]["mae_by_step"], strict=True)
+    ]
