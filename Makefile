@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
-CORE   := $(VENV)/.core
+MODELS := $(VENV)/.models
 DEV    := $(VENV)/.dev
 BENCH  := $(VENV)/.bench
 # Where the real datasets are, for the tests and benchmarks that need them.
@@ -15,7 +15,7 @@ HEAVY  := .venv-adapters
 
 .PHONY: demo test lint bench clean test-adapters
 
-demo: $(CORE)
+demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
 
 test: lint
@@ -31,6 +31,7 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/forecasters.py
+	$(BIN)/python benchmarks/wrapper.py
 
 test-adapters: $(HEAVY)/.ready
 	$(HEAVY)/bin/python -m pytest tests/adapters
@@ -45,13 +46,13 @@ $(VENV)/bin/python:
 		{ echo "subcast needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable .
+$(MODELS): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models]'
 	@touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@ $(CORE)
+	@touch $@ $(MODELS)
 
 $(BENCH): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
