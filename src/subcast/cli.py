@@ -274,6 +274,80 @@ def evaluate(
         typer.echo(f"record written to {output}")
 
 
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment, or all.")] = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Show the experiments and how many records there are.")
+    ] = False,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be given several times.")] = None,
+    models: Annotated[list[str] | None, typer.Option(help="Only this model; may be given several times.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many trained models of each kind.")] = None,
+    draws: Annotated[int | None, typer.Option(help="How many draws of S.")] = None,
+    every: Annotated[int | None, typer.Option(help="Every how many test windows.")] = None,
+    scale: Annotated[str, typer.Option(help="quick (minutes), or full (the paper's size).")] = "quick",
+    results: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("results/reproduce"),
+    checkpoints: Annotated[
+        list[Path] | None, typer.Option(help="Folder of trained models; may be given several times.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also what has a record.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Run the paper's tables and figures; what was interrupted goes on where it was.
+
+    Try `subcast reproduce --list`, `subcast reproduce table-main --dataset ecg5000 --models tcn`,
+    or without any data `subcast reproduce table-main --dataset clouds-small --models tcn --draws 3`.
+    """
+    from subcast.commands.reproduce import list_experiments, run_reproduction, show_experiments
+
+    if listing:
+        if as_json:
+            typer.echo(json.dumps(list_experiments(results), indent=2))
+        else:
+            show_experiments(results)
+        return
+    if name is None:
+        raise InputError("name an experiment, or all: `subcast reproduce --list` shows them")
+    try:
+        written = run_reproduction(
+            name,
+            datasets=dataset or (),
+            models=models or (),
+            seeds=seeds,
+            draws=draws,
+            every=every,
+            scale=scale,
+            results=results,
+            checkpoints=checkpoints or (Path("results/checkpoints"), Path("runs/checkpoints")),
+            again=again,
+            quiet=as_json,
+        )
+    except ModuleNotFoundError as error:
+        sentence = missing_extra(error, "reproducing")
+        if sentence is None:
+            raise
+        raise InputError(sentence) from None
+    if as_json:
+        typer.echo(json.dumps([str(path) for path in written], indent=2))
+    else:
+        for path in written:
+            typer.echo(str(path))
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("results/reproduce"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("docs/reproduction.md"),
+) -> None:
+    """Write up what was reproduced: our figures beside the published ones, with tables and pictures.
+
+    Example: `subcast report -o docs/reproduction.md`
+    """
+    from subcast.experiments.report import write_report
+
+    typer.echo(f"written to {write_report(results, output, output.parent / 'figures')}")
+
+
 @datasets_app.command("list")
 def list_datasets(
     as_json: _AsJson = False,

@@ -161,13 +161,13 @@ class WeightingRank:
         engine, settings = robust.engine, robust.settings
         each, seen, neighbors = engine.each_forecast(engine.arrive(self.windows), present, settings)
         truth = self.windows.targets[:, None][..., present]  # [b, 1, h, s]
-        off = np.nanmean(np.abs(each - truth), axis=(2, 3))  # [b, k]
-        ideal = off.argmin(axis=1)
+        counts = ~np.isnan(truth).all(axis=(1, 2, 3))  # a window of which nothing counts (a night) has no ideal
+        ideal = np.nanmean(np.abs(each - truth)[counts], axis=(2, 3)).argmin(axis=1)  # [b]
         spread = engine.space.spread_of(present)
         far = weighting.forecast_distance(each / spread, seen / spread)
         return {
-            "ddw": float((1 / (_place(neighbors.distance, ideal))).mean()),
-            "fdw": float((1 / (_place(far, ideal))).mean()),
+            "ddw": float((1 / _place(neighbors.distance[counts], ideal)).mean()),
+            "fdw": float((1 / _place(far[counts], ideal)).mean()),
         }
 
     def summary(self, results: Sequence[Result]) -> Result:

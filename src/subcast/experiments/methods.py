@@ -80,47 +80,47 @@ def _subcast(context: Context) -> Method:
 
 @method("neighbor-forecast")
 def _neighbor_forecast(context: Context, neighbors: int = 5) -> Method:
-    return baselines.neighbor_forecast(context.split.train, neighbors=neighbors)
+    return baselines.NeighborForecast.fit(context.split.train, neighbors=neighbors)
 
 
 @method("knne")
 def _knne(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.KnneImputer(context.split.train))
+    return baselines.imputed(context.model, baselines.KNNEImputer.fit(context.split.train))
 
 
 @method("iim")
 def _iim(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.IimImputer(context.split.train))
+    return baselines.imputed(context.model, baselines.IIMImputer.fit(context.split.train))
 
 
 @method("ridge")
 def _ridge(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.RidgeImputer(context.split.train))
+    return baselines.imputed(context.model, baselines.RidgeImputer.fit(context.split.train))
 
 
 @method("knn-imputer")
 def _knn_imputer(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.ScikitImputer(context.split.train, kind="knn"))
+    return baselines.imputed(context.model, baselines.ScikitImputer.knn(context.split.train))
 
 
 @method("iterative-imputer")
 def _iterative_imputer(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.ScikitImputer(context.split.train, kind="iterative"))
+    return baselines.imputed(context.model, baselines.ScikitImputer.iterative(context.split.train))
 
 
 @method("last-value")
 def _last_value(context: Context) -> Method:
-    return baselines.last_value()
+    return baselines.LastValue.fit(context.split.train)
 
 
 @method("seasonal-naive")
 def _seasonal_naive(context: Context) -> Method:
-    return baselines.seasonal_naive()
+    return baselines.SeasonalNaive.fit(context.split.train, history=context.series)
 
 
 @method("linear")
 def _linear(context: Context) -> Method:
-    return baselines.linear(context.split.train)
+    return baselines.LinearForecaster.fit(context.split.train, loss="absolute")
 
 
 @method("hardened")

@@ -25,6 +25,8 @@ from subcast.experiments.report_records import MODELS, Found, Record, read_recor
 from subcast.experiments.report_tables import make_tables, markdown_table
 from subcast.plots import save_figure
 
+_MOST = 4  # cells named against a claim
+
 
 def write_report(results: Path, page: Path, figures: Path) -> Path:
     """Write the page and its figures from the records, and give the page's path.
@@ -125,7 +127,7 @@ def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
                 claim.words + (f" ({where})" if where else ""),
                 claim.how,
                 f"**{verdict(outcomes)}**",
-                "; ".join(against),
+                "; ".join(against[:_MOST]) + (f"; and {len(against) - _MOST} more" if len(against) > _MOST else ""),
             ]
         )
     yield markdown_table(

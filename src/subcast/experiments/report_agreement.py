@@ -50,8 +50,8 @@ def comparisons(records: Sequence[Record], *, whole: bool = True) -> list[Compar
 def agreement(found: Sequence[Comparison]) -> str:
     """Count them by kind.
 
-    >>> agreement([Comparison("sign of the gap", "a", "b", True, ""), Comparison("sign of the gap", "a", "c", False, "")])
-    'sign of the gap: 1 of 2'
+    >>> agreement([Comparison("sign", "a", "b", True, ""), Comparison("sign", "a", "c", False, "")])
+    'sign: 1 of 2'
     """
     kinds = dict.fromkeys(one.kind for one in found)
     return "; ".join(
@@ -64,13 +64,13 @@ def claims_in_short(experiment: str, found: Found) -> str:
     """How many of an experiment's claims hold, in part or not; nothing when none was measured."""
     verdicts = [verdict(claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment]
     counts = {
-        "hold": sum(text.startswith("holds") and " in " not in text for text in verdicts),
-        "hold in part": sum(text.startswith("holds in") for text in verdicts),
-        "do not hold": sum(text == "does not hold" for text in verdicts),
-        "are not measured": sum(text == "not measured" for text in verdicts),
+        "yes": sum(text.startswith("holds") and " in " not in text for text in verdicts),
+        "in part": sum(text.startswith("holds in") for text in verdicts),
+        "no": sum(text == "does not hold" for text in verdicts),
+        "not measured": sum(text == "not measured" for text in verdicts),
     }
     told = [f"{count} {what}" for what, count in counts.items() if count]
-    return "" if counts["are not measured"] == len(verdicts) else f"claims: {', '.join(told)}"
+    return "" if counts["not measured"] == len(verdicts) else f"claims: {', '.join(told)}"
 
 
 def _compared(record: Record) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _compared(record: Record) -> list[tuple[str, str]]:
 def _signs(record: Record) -> Iterator[Comparison]:
     for group, method in _compared(record):
         for metric in ("mae", "rmse"):
-            number = printed(record, method, f"delta_{metric}", group)
+            number = printed(record, method, f"delta_{metric}", group, own=True)
             if number is not None:
                 ours = record.groups[group][method][f"{metric}_gap"]
                 what = f"{METHODS.get(method, method)}, gap of {metric.upper()}"
@@ -94,7 +94,7 @@ def _signs(record: Record) -> Iterator[Comparison]:
 def _deviations(record: Record) -> Iterator[Comparison]:
     for group, method in _compared(record):
         for metric in ("mae", "rmse"):
-            number = printed(record, method, metric, group)
+            number = printed(record, method, metric, group, own=True)
             if number is not None and number.deviation is not None:
                 ours = record.groups[group][method][metric]
                 near = abs(ours - number.mean) <= number.deviation
@@ -104,7 +104,7 @@ def _deviations(record: Record) -> Iterator[Comparison]:
 
 
 def _orders(record: Record) -> Iterator[Comparison]:
-    """Pairs of methods whose gaps of MAE the paper's tables put in order."""
+    """Pairs of methods whose gaps of MAE the paper puts in order, one of them at least in the experiment's own table."""
     gaps = {
         method: (record.methods[method]["mae_gap"], number.mean)
         for group, method in _compared(record)
@@ -112,7 +112,8 @@ def _orders(record: Record) -> Iterator[Comparison]:
     }
     for first, second in combinations(gaps, 2):
         (ours, theirs), (our_other, their_other) = gaps[first], gaps[second]
-        if theirs != their_other:
+        its_own = any(printed(record, method, "delta_mae", own=True) for method in (first, second))
+        if its_own and theirs != their_other:
             what = f"{METHODS.get(first, first)} and {METHODS.get(second, second)}"
             text = f"{ours:.2f} and {our_other:.2f} %, published {theirs:.2f} and {their_other:.2f} %"
             same = (ours < our_other) == (theirs < their_other)

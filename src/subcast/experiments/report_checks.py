@@ -29,14 +29,21 @@ def _each(experiment: str, words: str, how: str) -> Callable[[Callable[..., Answ
 
     def register(ask: Callable[[Record, Found], Answer | None]) -> Callable[..., object]:
         def outcomes(found: Found) -> list[Outcome]:
-            records = found.get(experiment, [])
-            answers = [(record.label, ask(record, found)) for record in records]
+            answers = [(record.label, _asked(ask, record, found)) for record in found.get(experiment, [])]
             return [Outcome(label, *answer) for label, answer in answers if answer is not None]
 
         CLAIMS.append(Claim(experiment, words, how, outcomes))
         return ask
 
     return register
+
+
+def _asked(ask: Callable[[Record, Found], Answer | None], record: Record, found: Found) -> Answer | None:
+    """The answer of a record; None from one that was made before a method was declared."""
+    try:
+        return ask(record, found)
+    except KeyError:
+        return None
 
 
 def _by_group(record: Record, method: str, figure: str) -> list[float]:

@@ -94,7 +94,7 @@ def mostly(values: Sequence[float], sign: int, least: float = 0.8) -> bool:
     ranks = [float(np.mean([(other < value) + (other <= value) for other in values])) for value in values]
     if len(values) < 2 or min(ranks) == max(ranks):
         return False
-    return bool(sign * np.corrcoef(np.arange(len(values)), ranks)[0, 1] >= least)
+    return bool(sign * np.corrcoef(np.arange(len(values)), ranks)[0, 1] >= least - 1e-9)
 
 
 def diminishing(values: Sequence[float], places: Sequence[float]) -> bool:

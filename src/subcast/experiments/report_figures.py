@@ -35,7 +35,7 @@ def _panels(titles: Sequence[str], width: float = 3.1, height: float = 2.7, **sh
     """A figure with a panel for each title, three in a row at most."""
     from matplotlib.figure import Figure
 
-    across = min(3, len(titles))
+    across = 2 if len(titles) == 4 else min(3, len(titles))
     down = -(-len(titles) // across)
     figure = Figure(figsize=(max(width * across, 4.2) + 0.3, height * down + 0.5), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, **shared).ravel()
@@ -65,7 +65,7 @@ def _legend(figure: Any, axes: NDArray[Any]) -> None:
     if len(entries) > 1:
         figure.legend(
             list(entries.values()), list(entries), loc="outside upper center", ncols=min(len(entries), 6),
-            frameon=False, fontsize=8, labelcolor=INK,
+            frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2,
         )  # fmt: skip
 
 

@@ -41,8 +41,8 @@ def _told(who: str, held: Sequence[Contest]) -> str:
     if not lost:
         return f"{who}: **none beats the default of `subcast`** in any of {len(held):,} comparisons of MAE or RMSE."
     return (
-        f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(held):,} comparisons** of MAE or RMSE, "
-        f"in {clear:,} of them clearly (the 95 % intervals part the two), in the others by the mean alone."
+        f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(held):,} comparisons** of MAE or "
+        f"RMSE, in {clear:,} of them clearly (the 95 % intervals part the two), in the others by the mean alone."
     )
 
 

@@ -151,7 +151,7 @@ def same_cell(found: Found, experiment: str, record: Record) -> Record | None:
     return None
 
 
-def printed(record: Record, method: str, metric: str, group: str = _USUAL) -> Printed | None:
+def printed(record: Record, method: str, metric: str, group: str = _USUAL, *, own: bool = False) -> Printed | None:
     """The paper's number for a method, on the same dataset or on the one that ours stands for.
 
     Oracle, Partial and FDW are those of tables 1 and 4 wherever the experiment's own table does not repeat them.
@@ -166,12 +166,16 @@ def printed(record: Record, method: str, metric: str, group: str = _USUAL) -> Pr
         mae, rmse, delta_mae, delta_rmse, mrr, correlation, ...
     group
         the size of S, or the number of clusters it comes from
+    own
+        whether to look at the experiment's own table only
     """
     original, numbers = ORIGINALS.get(record.dataset, ""), _numbers()
     for experiment, model, setting in _settings(record, method, group):
         number = numbers.get((experiment, original, model, setting, metric))
         if number is not None:
             return number
+        if own:
+            break
     return None
 
 

@@ -1,0 +1,148 @@
+"""Every experiment of the catalogue runs, resumes and leaves a record that can be read."""
+
+import json
+
+import numpy as np
+import pytest
+
+from subcast.errors import InputError
+from subcast.experiments.context import Context
+from subcast.experiments.declare import get_experiment, load_experiments
+from subcast.experiments.measures import MEASURES, make_measure, summarise
+from subcast.experiments.methods import METHODS
+from subcast.experiments.ranks import pagerank
+from subcast.experiments.run import Places, run_cell, run_experiment
+
+ISSUED = {
+    "table-oracle-partial", "figure-subset-size", "table-apriori", "table-identity", "table-main",
+    "figure-reciprocal-rank", "table-ablation", "table-knn", "figure-neighbors", "figure-retrieval-size",
+    "table-weighting-mrr", "table-weighting", "table-imputation", "table-correlated", "figure-horizon",
+    "figure-pagerank", "table-datasets", "figure-rounds", "table-scalable",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduce")
+    return Places(folder / "results", (folder / "checkpoints",))
+
+
+def small_cells(name):
+    experiment = get_experiment(name)
+    models = () if not experiment.models else ("mtgnn",) if name in ("table-identity", "figure-pagerank") else ("tcn",)
+    return experiment, experiment.cells("quick", datasets=("clouds-small",), models=models, draws=2, every=97)
+
+
+def test_the_catalogue_is_whole():
+    experiments = load_experiments()
+    assert set(experiments) >= ISSUED
+    for experiment in experiments.values():
+        assert experiment.measure in MEASURES
+        for told in experiment.options.get("methods", []):
+            assert told.get("method", told["name"]) in METHODS
+        assert {"quick", "full"} == set(experiment.scales)
+
+
+@pytest.mark.parametrize("name", sorted(set(load_experiments()) - {"table-apriori"}))
+def test_every_experiment_runs_on_the_small_dataset(name, places):
+    experiment, cells = small_cells(name)
+    said = []
+    paths = run_experiment(experiment, cells, places, say=said.append, progress=False)
+    assert len(paths) == len(cells) == 1, said
+    record = json.loads(paths[0].read_text())
+    assert record["experiment"] == name
+    assert record["figures"]
+    assert not paths[0].with_suffix(".begun").exists()
+    assert "there already" in _said_again(experiment, cells, places)
+
+
+def _said_again(experiment, cells, places):
+    said = []
+    run_experiment(experiment, cells, places, say=said.append, progress=False)
+    return said[-1]
+
+
+def test_an_interrupted_cell_goes_on_where_it_was(places, tmp_path, monkeypatch):
+    _, cells = small_cells("table-oracle-partial")
+    here = Places(tmp_path, places.checkpoints)
+    run_cell(cells[0], here, say=lambda text: None, progress=False)
+    whole = json.loads(here.record(cells[0]).read_text())["figures"]
+    here.record(cells[0]).unlink()
+
+    kind = MEASURES["errors"]
+    before, asked = kind.run, []
+
+    def stops(self, unit):
+        asked.append(unit)
+        if unit == 1 and len(asked) == 2:
+            raise KeyboardInterrupt
+        return before(self, unit)
+
+    monkeypatch.setattr(kind, "run", stops)
+    with pytest.raises(KeyboardInterrupt):
+        run_cell(cells[0], here, say=lambda text: None, progress=False)
+    assert here.begun(cells[0]).exists()
+    run_cell(cells[0], here, say=lambda text: None, progress=False)
+    assert asked == [0, 1, 1]  # the first unit was not done again
+    assert json.loads(here.record(cells[0]).read_text())["figures"] == whole
+
+
+def test_a_cell_without_its_model_is_passed_over(tmp_path):
+    experiment = get_experiment("table-main")
+    cells = experiment.cells("quick", datasets=("ecg5000",), models=("tcn",))
+    said = []
+    assert run_experiment(experiment, cells, Places(tmp_path, (tmp_path,)), say=said.append, progress=False) == []
+    assert "passed over" in said[0]
+
+
+def test_the_oracle_is_the_model_with_everything(places):
+    _, cells = small_cells("table-oracle-partial")
+    context = Context(cells[0], places.checkpoints, progress=False)
+    result = make_measure(context).run(0)
+    present = context.draws()[0]
+    off = context.model(context.test.batch().inputs)[:, :, present] - context.test.targets[:, :, present]
+    for step in range(12):
+        expected = np.nanmean(np.abs(off[:, step]))
+        assert result["errors"]["oracle"]["mae"][step] == pytest.approx(expected, rel=1e-5)
+
+
+def test_summaries_of_known_errors():
+    results = [
+        {
+            "errors": {
+                "oracle": {"mae": [1.0, 2.0], "rmse": [1.0, 4.0]},
+                "ours": {"mae": [1.0, 3.0], "rmse": [1.0, 4.0]},
+            }
+        },
+        {
+            "errors": {
+                "oracle": {"mae": [1.0, 4.0], "rmse": [1.0, 4.0]},
+                "ours": {"mae": [1.0, 6.0], "rmse": [1.0, 4.0]},
+            }
+        },
+    ]
+    rows = summarise(results, step=2)
+    assert rows["ours"]["mae"] == 4.5
+    assert rows["ours"]["mae_gap"] == pytest.approx(50.0)
+    assert rows["ours"]["rmse_gap"] == 0.0
+    assert rows["ours"]["mae_by_step"] == [1.0, 4.5]
+
+
+def test_pagerank_against_another_library():
+    networkx = pytest.importorskip("networkx")
+    graph = np.random.default_rng(0).random((8, 8)) * (np.random.default_rng(1).random((8, 8)) < 0.4)
+    graph[3] = 0  # a node without edges of its own
+    other = networkx.pagerank(networkx.from_numpy_array(graph, create_using=networkx.DiGraph), tol=1e-12)
+    np.testing.assert_allclose(pagerank(graph), [other[i] for i in range(8)], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: get_experiment("table-99"), "table-99"),
+        (lambda: get_experiment("table-main").cells("huge"), "huge"),
+    ],
+)
+def test_unknown_names(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
