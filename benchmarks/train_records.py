@@ -81,9 +81,9 @@ JOBS = [
     Job("tcn", "pems-bay-67", preset="default"),
     Job("tcn", "metr-la-29", preset="default"),
     Job("mtgnn", "metr-la-29", preset="default", every=2),
-    Job("mtgnn", "pems-bay-67", preset="default", every=3, epochs=25),
+    Job("mtgnn", "pems-bay-67", preset="default", every=4, epochs=20),
     Job("tcn", "clouds", preset="default", protocol="paper"),
-    Job("mtgnn", "clouds", preset="default", protocol="paper", epochs=25),
+    Job("mtgnn", "clouds", preset="default", protocol="paper", every=2, epochs=15),
     Job("mtgnn", "ecg5000", seed=1),
 ]
 
