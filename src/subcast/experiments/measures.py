@@ -64,7 +64,8 @@ class Errors:
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
-        self.methods = {told["name"]: _maker(context, told) for told in options["methods"]}
+        applies = [told for told in options["methods"] if _applies(context, told)]
+        self.methods = {told["name"]: _maker(context, told) for told in applies}
         self.groups = _groups(context, options)
         self.units = sum(len(draws) for draws in self.groups.values())
 
@@ -97,6 +98,7 @@ def summarise(results: Sequence[Result], step: int = STEP) -> Result:
                 metric: float(errors.mean()),
                 f"{metric}_deviation": float(errors.std(ddof=1)) if len(errors) > 1 else None,
                 f"{metric}_by_step": table.mean(axis=0).tolist(),
+                f"{metric}_by_draw": errors.tolist(),
             }
             if "oracle" in results[0]["errors"]:
                 oracle = [result["errors"]["oracle"][metric][step - 1] for result in results]
@@ -323,6 +325,11 @@ def _maker(context: Context, told: Mapping[str, Any]) -> Callable[[], Any]:
         return made[0]
 
     return get
+
+
+def _applies(context: Context, told: Mapping[str, Any]) -> bool:
+    """Whether a method makes sense for the data: a season needs times."""
+    return told.get("method", told["name"]) != "seasonal-naive" or context.series.times is not None
 
 
 def _groups(context: Context, options: Mapping[str, Any]) -> dict[str, list[NDArray[np.int64]]]:

@@ -18,7 +18,7 @@ from subcast.errors import InputError
 from subcast.experiments.declare import Experiment, load_experiments
 from subcast.experiments.report_agreement import agreement, claims_in_short, comparisons
 from subcast.experiments.report_checks import CLAIMS
-from subcast.experiments.report_claims import papers_cells, verdict
+from subcast.experiments.report_claims import Claim, papers_cells, verdict
 from subcast.experiments.report_figures import make_figure
 from subcast.experiments.report_head import simpler_section, what_was_run
 from subcast.experiments.report_records import MODELS, Found, Record, read_records, read_trainings
@@ -109,7 +109,7 @@ def _verdict(experiment: Experiment, found: Found) -> str:
     if not records:
         return f"not run yet: `subcast reproduce {experiment.name}`"
     parts = [agreement(comparisons(records)), claims_in_short(experiment.name, found)]
-    return "; ".join(part for part in parts if part) or "recorded; the paper prints nothing to compare with"
+    return "; ".join(part for part in parts if part) or "recorded; nothing to compare with the paper yet"
 
 
 def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
@@ -120,11 +120,10 @@ def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
     for claim in CLAIMS:
         outcomes = claim.ask(found)
         against = [f"{outcome.cell} ({outcome.evidence})" for outcome in outcomes if not outcome.holds]
-        where = papers_cells(claim)
         rows.append(
             [
                 f"[{claim.experiment}](#{claim.experiment})",
-                claim.words + (f" ({where})" if where else ""),
+                _worded(claim),
                 claim.how,
                 f"**{verdict(outcomes)}**",
                 "; ".join(against[:_MOST]) + (f"; and {len(against) - _MOST} more" if len(against) > _MOST else ""),
@@ -139,6 +138,12 @@ def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
     yield _bullets(texts["paper"]["differences"])
     yield "### Where the paper's tables and text disagree among themselves"
     yield _bullets(texts["paper"]["inconsistencies"])
+
+
+def _worded(claim: Claim) -> str:
+    """A claim, and where the paper makes it."""
+    where = papers_cells(claim)
+    return f"{claim.words.removesuffix('.')} ({where})." if where else claim.words
 
 
 def _differing(found: Found) -> str:
@@ -168,7 +173,7 @@ def _section(
         yield f"![{experiment.title}]({pictures[experiment.name]})"
     yield make_tables(experiment.measure, experiment.name, records)
     outcomes = [(claim, claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment.name]
-    told = [f"{claim.words} **{verdict(outcome).capitalize()}.**" for claim, outcome in outcomes]
+    told = [f"{_worded(claim)} **{verdict(outcome).capitalize()}.**" for claim, outcome in outcomes]
     if told:
         yield _bullets(told)
     if why:

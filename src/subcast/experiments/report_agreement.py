@@ -104,7 +104,7 @@ def _deviations(record: Record) -> Iterator[Comparison]:
 
 
 def _orders(record: Record) -> Iterator[Comparison]:
-    """Pairs of methods whose gaps of MAE the paper puts in order, one of them at least in the experiment's own table."""
+    """Pairs of methods whose gaps of MAE the paper puts in order, one at least in the experiment's own table."""
     gaps = {
         method: (record.methods[method]["mae_gap"], number.mean)
         for group, method in _compared(record)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subcast.experiments.published import load_published
-from subcast.experiments.report_records import MODELS, Found, Record
+from subcast.experiments.report_records import METHODS, MODELS, Found, Record
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,14 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def papers_cells(claim: Claim) -> str:
-    """Where the paper makes the claim, as far as `published.csv` says."""
+    """Where the paper makes the claim, as far as `published.csv` says: dataset, model and method."""
     rows = load_published()
     rows = rows[(rows["experiment"] == claim.experiment) & (rows["claim"] == claim.words)]
+    named = zip(rows["dataset"], rows["model"], rows["setting"], strict=True)
     cells = [
-        f"{dataset.upper()} {MODELS.get(model, '')}".strip() for dataset, model in rows[["dataset", "model"]].values
+        " ".join([data.upper(), MODELS.get(model, ""), METHODS.get(how, "")]).split() for data, model, how in named
     ]
-    return ", ".join(dict.fromkeys(cells))
+    return ", ".join(dict.fromkeys(" ".join(cell) for cell in cells))
 
 
 def strictly(values: Sequence[float], sign: int) -> bool:

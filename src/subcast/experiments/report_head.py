@@ -104,9 +104,9 @@ def _effort(records: Sequence[Record], others: int, trainings: Sequence[Mapping[
     draws = sorted(record.draws for record in records if record.groups)
     full = max(int(experiment.scales["full"].get("draws", 0)) for experiment in load_experiments().values())
     seeds = max(int(experiment.scales["full"].get("seeds", 1)) for experiment in load_experiments().values())
-    text = f"{plural(len(records), 'record')}, {hours:.1f} hours of measuring"
+    text = f"{plural(len(records), 'record')}, {_long(hours)} of measuring"
     if trainings:
-        text += f" and {sum(told['hours'] for told in trainings):.1f} hours of training"
+        text += f" and {_long(sum(told['hours'] for told in trainings))} of training"
     text += f", on {_machine(records, trainings)}, with subcast {versions}, {when}. "
     if draws:
         drawn = f"{draws[0]}" if draws[0] == draws[-1] else f"{draws[0]} to {draws[-1]}"
@@ -116,6 +116,10 @@ def _effort(records: Sequence[Record], others: int, trainings: Sequence[Mapping[
     if others:
         text += f"{plural(others, 'record', 'is')} of other datasets (quick checks): not shown."
     return text.strip()
+
+
+def _long(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
 
 
 def _machine(records: Sequence[Record], trainings: Sequence[Mapping[str, Any]]) -> str:
