@@ -164,7 +164,8 @@ def ablation() -> str:
                 dataset,
                 model.upper(),
                 *(
-                    f"{figures['methods'][name]['mae_gap']:+.1f} / {figures['methods'][name]['rmse_gap']:+.1f}"
+                    f"{rows[name]['mae_gap']:+.1f} / {rows[name]['rmse_gap']:+.1f}"
+                    for rows in ({**figures["methods"], **figures["parts"]},)
                     for name in ("fdw", *ABLATION, "subcast")
                 ),
             )

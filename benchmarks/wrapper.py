@@ -187,17 +187,20 @@ def live_updates(robust: SubsetForecaster, test: Windows, present: NDArray[np.in
     robust.reset()
     for place in range(LOOKBACK):
         robust.update(rows[place], times[place])
-    taken: dict[str, list[float]] = {"whole": [], "completion": [], "model": []}
+    taken: dict[str, list[float]] = {"whole": [], "retrieval": [], "completion": [], "model": []}
     engine, _ = robust._fitted()
     clocks = Clocks(engine)
+    live = robust._live
+    assert live is not None
+    live._neighbors = clocks._timed(live._neighbors, "retrieval")  # type: ignore[method-assign]
     with clocks:
         for place in range(LOOKBACK, LOOKBACK + count):
             clocks.reset()
             begun = time.perf_counter()
             robust.update(rows[place], times[place])
             taken["whole"].append(time.perf_counter() - begun)
-            taken["completion"].append(clocks.spent["completion"])
-            taken["model"].append(clocks.spent["model"])
+            for part, seconds in clocks.spent.items():
+                taken[part].append(seconds)
     robust.reset()
     return spread(taken)
 
@@ -231,7 +234,7 @@ def second_process(robust: SubsetForecaster) -> dict[str, Any]:
         "    for row in rows:\n"
         "        if '-' in row.split(' ')[0] and ':' not in row.split(' ')[0]: inside = '.npy' in row\n"
         "        elif inside and row.startswith('Rss:'): mapped += int(row.split()[1])\n"
-        "        elif inside and row.startswith(('Private_Dirty:',)): own += int(row.split()[1])\n"
+        "        elif inside and row.startswith('Private_'): own += int(row.split()[1])\n"
         "    return mapped / 1024, own / 1024\n"
         "robust = sc.load(sys.argv[1])\n"
         "engine = robust._engine\n"

@@ -31,6 +31,7 @@ from subcast.wrapper.tuning import BLENDS, Tuner
 
 SHARE, DRAWS, SEED, STEP = 0.15, 20, 2022, 12
 EVERY = {"ecg5000": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}  # no divisors of a day
+FEWER = 8  # draws for the ablation, the first of the same
 COVERAGE = {0.15: 20, 0.5: 10, 1.0: 1}
 LEVEL = 0.9
 
@@ -74,17 +75,21 @@ def run(job: Job) -> None:
     }
     for metric, robust in tuned.items():
         methods[f"oracle with a specialist, tuned for {metric}"] = oracle_blend(robust, split.val, metric, plain, test)
+    parts = {"oracle": methods["oracle"]}
     for name, settings in ablation(tuned["mae"].settings).items():
-        methods[name] = wrapped(tuned["mae"].with_settings(settings))
+        parts[name] = wrapped(tuned["mae"].with_settings(settings))
     for name, robust in (("fdw", published), ("subcast", tuned["mae"])):
         passes[name] = count_passes(robust, test[:50], draws[1])
     found = evaluate(methods, test, draws, progress=False)
+    taken_apart = evaluate(parts, test, draws[:FEWER], progress=False)
     figures: dict[str, Any] = {
         "step": STEP,
         "test_windows": len(test),
         "every": EVERY[job.dataset],
         "passes_a_window": passes,
         "methods": {name: row(found, name) for name in methods},
+        "parts": {name: row(taken_apart, name) for name in parts if name != "oracle"},
+        "draws_of_parts": FEWER,
         "coverage": coverage(tuned["mae"], test),
         "settings": {metric: robust.settings.to_dict() for metric, robust in tuned.items()},
         "tuning": {metric: short(robust.report) for metric, robust in tuned.items()},

@@ -166,7 +166,7 @@ def partial_inputs(robust: SubsetForecaster) -> Method:
     """The model with absent inputs at the mean; our graph models also lose the edges of absent variables."""
     engine, _ = robust._fitted()
     usual = engine.space.centre.mean(axis=0)  # [n]
-    ours = hasattr(engine.model, "module") and hasattr(engine.model, "graph_source")
+    ours = hasattr(getattr(engine.model, "module", None), "needs_graph")  # one of subcast's own networks
 
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         if ours:

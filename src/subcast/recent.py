@@ -432,7 +432,7 @@ def _check_order(stamps: NDArray[np.int64], counted: bool) -> None:
 
 
 def _cells_at_rate(last: NDArray[np.int64], lookback: int, freq: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    step = _fixed_step(freq)
+    step = fixed_step(freq)
     if step is None:
         return _calendar_cells(last, lookback, freq)
     from subcast.tables.grid import FAR_FROM_GRID
@@ -502,7 +502,7 @@ def _commonest(last: NDArray[np.int64]) -> int:
 
 
 @lru_cache(maxsize=16)
-def _fixed_step(freq: str) -> int | None:
+def fixed_step(freq: str) -> int | None:
     """A rate's step in nanoseconds, or None for a calendar rate."""
     import pandas as pd
 

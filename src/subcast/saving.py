@@ -58,11 +58,14 @@ def save_wrapper(robust: SubsetForecaster, folder: Path) -> None:
     store.check_folder(folder, KIND, MODEL_NAME)
     fresh = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
+    if robust.settings.weighting == "forecast":  # so that no process that loads it computes them again
+        engine.seen.fill(engine)
     model = _save_model(engine.model, folder)
     bank_facts, bank_arrays = engine.bank.to_store()
     assert robust._probe is not None
     arrays: dict[str, NDArray[Any]] = {
         **{f"bank_{name}": array for name, array in bank_arrays.items()},
+        **({} if engine.futures is engine.bank.data else {"futures": engine.futures}),
         "centre": engine.space.centre,
         "spread": engine.space.spread,
         "bank_slots": engine.bank_slots,
@@ -85,6 +88,8 @@ def save_wrapper(robust: SubsetForecaster, folder: Path) -> None:
         "metric": robust.metric,
         "levels": list(robust.levels),
         "seed": robust.seed,
+        "given": list(robust._given),
+        "begin": robust._begin.to_dict(),
         "report": robust.report,
         "variables": list(frame.variables),
         "time_features": list(frame.time_features),
@@ -150,7 +155,8 @@ def _restore(
         Space(arrays["centre"], arrays["spread"]),
         bank,
         _moments(arrays),
-        SeenForecasts(features, arrays.get("seen"), arrays.get("seen_done")),
+        SeenForecasts(features, arrays.get("seen"), arrays.get("seen_done"), progress=True),
+        futures=arrays.get("futures"),
         lookback=bank.lookback,
         horizon=facts["horizon"],
         n_features=facts["n_features"],
@@ -165,6 +171,7 @@ def _restore(
         settings=Settings.from_dict(facts["settings"]),
     )
     robust.report = dict(facts["report"])
+    robust._begin, robust._given = Settings.from_dict(facts["begin"]), tuple(facts["given"])
     robust._engine, robust._frame = engine, frame
     robust._probe = (arrays["probe_inputs"], arrays["probe_forecasts"])
     if "interval_shares" in arrays:
@@ -193,6 +200,14 @@ def _save_model(model: Any, folder: Path) -> dict[str, Any]:
         return {"kind": "subcast", "path": f"model-{token}", "was": repr(model)}
     if isinstance(model, AdaptedForecaster) and model.path is not None:
         shutil.copyfile(model.path, folder / f"model-{token}.onnx")
+        try:
+            from_onnx(folder / f"model-{token}.onnx", lookback=model.lookback, horizon=model.horizon)
+        except Exception:
+            _remove(folder / f"model-{token}.onnx")
+            raise InputError(
+                f"the model {model.path.name} cannot be kept alone, it has its weights in other files: export it as "
+                "one file (external_data=False) and fit again"
+            ) from None
         return {"kind": "onnx", "path": f"model-{token}.onnx", "was": repr(model)}
     return {"kind": "other", "path": None, "was": repr(model)}
 

@@ -307,3 +307,23 @@ def test_a_failed_fit_says_so_and_the_next_works(wave_parts):
 
 def test_a_series_with_infinities_never_gets_that_far():
     refuses(lambda: Series(np.array([[1.0, INF]])), "values", "infinities")
+
+
+def test_validation_windows_that_are_training_windows(wave_parts):
+    refuses(lambda: sc.SubsetForecaster(mixing, progress=False).fit(wave_parts.train, wave_parts.train), "val", "train")
+
+
+def test_a_refused_model_is_not_kept(wave_parts):
+    noise = np.random.default_rng(0)
+    robust = sc.SubsetForecaster(lambda x: mixing(x) + noise.normal(size=()), progress=False)
+    refuses(lambda: robust.fit(wave_parts.train), "deterministic")
+    refuses(lambda: robust.predict_many(np.array(wave_parts.test.readings[:2])), "not fitted")
+
+
+def test_a_level_that_nothing_can_tell_of():
+    refuses(lambda: sc.SubsetForecaster(mixing, levels=(0.999,)), "levels", "0.99")
+
+
+def test_settings_that_need_moments(wave_parts):
+    robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(wave_parts.train)
+    refuses(lambda: robust.with_settings(sc.Settings.paper(correction=1.0)), "moments")

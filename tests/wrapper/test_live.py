@@ -246,3 +246,18 @@ def test_a_bad_step_leaves_the_stream_as_it_was(live, wave_parts):
         found = live.update(hidden(series.values[step], [0, 3]), series.times[step])
     window = hidden(series.values[4 : 4 + LOOKBACK], [0, 3])
     assert_alike(found, live.predict(window, times=series.times[4 : 4 + LOOKBACK]))
+
+
+def test_business_days_and_months():
+    for freq in ("B", "MS"):
+        times = pd.date_range("2020-01-01", periods=60, freq=freq).to_numpy()
+        values = np.random.default_rng(0).normal(size=(len(times), 3)).cumsum(axis=0)
+        series = sc.Series(values, times=times, freq=freq)
+        train = series.windows(LOOKBACK, HORIZON)
+        robust = sc.SubsetForecaster(mixing, progress=False, settings=sc.Settings()).fit(train)
+        frame = series.to_frame().iloc[20 : 20 + LOOKBACK + 6]
+        forecast = robust.predict(frame.iloc[:, [0]])
+        assert forecast.times[0] == pd.date_range(frame.index[-1], periods=2, freq=freq)[1]
+        for moment, row in frame.iterrows():
+            live = robust.update(row, moment)
+        assert (live.times == robust.predict(frame).times).all()

@@ -196,7 +196,9 @@ def test_the_same_s_is_solved_once():
 
 
 def test_the_least_used_is_forgotten_first():
-    cache = PlanCache(LagMoments.fit(noise(), 6), 4, 4, 2, kept=2)
+    moments = LagMoments.fit(noise(), 6)
+    size = make_plan(moments, np.array([0]), 4, 4, 2, 0.1).nbytes
+    cache = PlanCache(moments, 4, 4, 2, kept=2 * size)
     a, b = cache.get(np.array([0]), 0.1), cache.get(np.array([1]), 0.1)
     assert cache.get(np.array([0]), 0.1) is a  # used again, so that 1 is the one to go
     cache.get(np.array([2]), 0.1)

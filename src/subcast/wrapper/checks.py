@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
+from subcast.recent import fixed_step
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -55,8 +56,18 @@ class Frame:
         """When the steps ahead are, [b, h], for windows that begin at some times."""
         if begins is None or self.step is None:
             return None
+        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: by the calendar
+            count = engine.lookback + engine.horizon
+            rows = [_calendar(begin, count, self.freq)[engine.lookback :] for begin in begins]
+            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), engine.horizon)
         first = begins.astype("datetime64[ns]")[:, None]
         return np.asarray(first + self.step * (engine.lookback + np.arange(engine.horizon)), dtype="datetime64[ns]")
+
+    def next_time(self, moment: np.datetime64) -> np.datetime64 | None:
+        """When the step after a moment is."""
+        if self.freq is not None and fixed_step(self.freq) is None:
+            return _calendar(moment, 2, self.freq)[1]
+        return None if self.step is None else moment + self.step
 
     def last_times(self, starts: NDArray[np.int64], lookback: int) -> NDArray[np.datetime64] | None:
         """When windows that begin at steps of the training series end; NaT where the step is -1."""
@@ -64,6 +75,14 @@ class Frame:
             return None
         ends = self.times[np.maximum(starts, 0) + lookback - 1].astype("datetime64[ns]")
         return np.where(starts >= 0, ends, np.datetime64("NaT"))
+
+
+def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:
+    """So many moments of a calendar rate, from one of them on."""
+    import pandas as pd
+
+    found: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
+    return found
 
 
 def check_model(engine: Engine, train: Windows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -111,6 +130,25 @@ def difference(engine: Engine, first: NDArray[np.float32], second: NDArray[np.fl
     """The largest difference of two forecasts in deviations of the variables."""
     spread = engine.space.spread_of(np.arange(engine.n))
     return float(np.max(np.abs(first.astype(np.float64) - second) / spread, initial=0.0))
+
+
+def refuse_overlap(train: Windows, val: Windows) -> None:
+    """Refuse validation windows that are training windows: each would find itself as its nearest neighbour."""
+    ours, theirs = train.series, val.series
+    if ours.times is not None and theirs.times is not None:
+        last, first = ours.times[max(train.starts)], theirs.times[min(val.starts)]
+        overlap = bool(first <= last) and bool(theirs.times[max(val.starts)] >= ours.times[min(train.starts)])
+    elif np.shares_memory(ours.values, theirs.values):
+        first_start, last_start = theirs.offset + min(val.starts), theirs.offset + max(val.starts)
+        begin, end = ours.offset + min(train.starts), ours.offset + max(train.starts)
+        overlap = first_start <= end and last_start >= begin
+    else:
+        overlap = False
+    if overlap:
+        raise InputError(
+            "val holds windows of the time that train covers, so tuning would find each of them again: give later "
+            "windows, such as those of series.split(lookback=..., horizon=...)"
+        )
 
 
 def refuse_unfitted() -> NoReturn:

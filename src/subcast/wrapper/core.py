@@ -18,7 +18,7 @@ from subcast.names import plural
 from subcast.recent import Recent, read_recent
 from subcast.retrieval import Neighbors
 from subcast.windows import Windows
-from subcast.wrapper.checks import Frame, check_model, refuse_unfitted
+from subcast.wrapper.checks import Frame, check_model, refuse_overlap, refuse_unfitted
 from subcast.wrapper.engine import Arrived, Engine
 from subcast.wrapper.intervals import Calibration, calibrate, forecast_whole
 from subcast.wrapper.live import Live
@@ -29,6 +29,7 @@ from subcast.wrapper.space import slot_of, slot_of_share
 from subcast.wrapper.tuning import tune
 
 _GOOD, _FAIR = 2.0, 10.0  # per cent of expected gap up to which a forecast is called good, and fair
+_MOST_SURE = 0.99  # the widest interval that validation windows can tell of
 _FIELDS = {field.name for field in fields(Settings)}
 
 
@@ -145,6 +146,8 @@ class SubsetForecaster:
             )
         if val is not None and val.series.variables != train.series.variables:
             raise InputError("val and train have different variables: cut both with the same split")
+        if val is not None and len(val):
+            refuse_overlap(train, val)
         series = train.series
         model = adapt(
             self.model,
@@ -155,10 +158,10 @@ class SubsetForecaster:
         )
         self.settings = self._begin  # what an earlier fit found is found anew
         self._check_blend(train.horizon)
-        self._frame = Frame.of(train)
         seen = SeenForecasts(series.features, progress=self.progress)
-        self._engine = engine = Engine.fit(model, train, self.settings, seen)
-        self._probe = check_model(engine, train)
+        engine = Engine.fit(model, train, self.settings, seen)
+        probe = check_model(engine, train)  # a model that is refused leaves the wrapper as it was
+        self._frame, self._engine, self._probe = Frame.of(train), engine, probe
         self.report = {}
         self._calibration = None
         self._live = None
@@ -391,6 +394,10 @@ class SubsetForecaster:
                 raise InputError(
                     f"{name} shapes what is fitted: fit a new wrapper with {name}={getattr(settings, name)}"
                 )
+        if settings.uses_regression and engine.moments is None:
+            raise InputError(
+                "correction and lean need moments, which this wrapper has none of: fit a new one with them"
+            )
         other = SubsetForecaster(self.model, metric=self.metric, settings=settings, progress=self.progress)
         other._engine, other._frame, other._probe = engine, frame, self._probe
         return other
@@ -499,7 +506,9 @@ class SubsetForecaster:
         observed = np.zeros((len(mean), len(order)), dtype=np.float32)
         observed[:, : len(present)] = there.mean(axis=1)
         share = len(present) / engine.n
-        gap = None if self._calibration is None else self._calibration.gap_at(share)
+        seen = float(there.mean()) * share if there.size else share  # holes count as what is not there
+        gap = None if self._calibration is None else self._calibration.gap_at(seen)
+        least = 0.0 if self._calibration is None else float(self._calibration.shares[0])
         starts = engine.starts_of(near)
         return Forecast(
             variables=tuple(frame.variables[i] for i in order),
@@ -513,7 +522,7 @@ class SubsetForecaster:
             neighbor_distance=near.distance,
             weights=weights,
             neighbor_times=frame.last_times(starts, engine.lookback),
-            quality=_quality(whole, gap, share),
+            quality=_quality(whole, gap, seen, least),
             expected_gap=0.0 if whole else gap,
             freq=frame.freq,
             unit=frame.unit,
@@ -581,15 +590,17 @@ def _split_features(windows: ArrayLike, engine: Engine) -> tuple[NDArray[np.floa
 def _checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
     given: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)
     for level in given:
-        if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-            raise InputError(f"levels must be between 0 and 1, such as 0.9, got {level!r}")
+        if not isinstance(level, int | float | np.floating) or not 0 < level <= _MOST_SURE:
+            raise InputError(f"levels must be above 0 and at most {_MOST_SURE}, such as 0.9, got {level!r}")
     return tuple(float(level) for level in given)
 
 
-def _quality(whole: bool, gap: float | None, share: float) -> str:
-    """A word for a dashboard."""
+def _quality(whole: bool, gap: float | None, share: float, least: float) -> str:
+    """A word for a dashboard; never "good" from less than half of what was measured in validation."""
     if whole:
         return "full"
     if gap is None:  # nothing was measured: go by how much is there
         return "good" if share >= 0.85 else "fair" if share >= 0.5 else "poor"
-    return "good" if gap <= _GOOD else "fair" if gap <= _FAIR else "poor"
+    if gap > _FAIR:
+        return "poor"
+    return "good" if gap <= _GOOD and share >= 0.5 * least else "fair"

@@ -105,6 +105,7 @@ class Engine:
         moments: LagMoments | None,
         seen: SeenForecasts,
         *,
+        futures: NDArray[np.float32] | None = None,
         lookback: int,
         horizon: int,
         n_features: int,
@@ -112,6 +113,7 @@ class Engine:
         clock: float,
     ) -> None:
         self.model, self.space, self.bank, self.moments, self.seen = model, space, bank, moments, seen
+        self.futures = bank.data if futures is None else futures  # [rows, t]: what neighbours went on to read
         self.lookback, self.horizon, self.n_features = lookback, horizon, n_features
         self.bank_slots = bank_slots  # [t]: of the training series' steps
         self.clock = clock
@@ -141,7 +143,10 @@ class Engine:
             names=series.variables,
             fraction=settings.bank_share if settings.bank_share < 1 else None,
         )
-        used = normal[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
+        counted = _counted(train, space, slots)
+        used = (normal if counted is None else np.where(np.isnan(counted), np.float32(np.nan), normal))[
+            min(train.starts) : max(train.starts) + train.lookback + train.horizon
+        ]
         needs_moments = settings.pool or settings.correction > 0 or settings.lean > 0
         moments = LagMoments.fit(used, train.lookback + train.horizon) if needs_moments else None
         return cls(
@@ -150,6 +155,7 @@ class Engine:
             bank,
             moments,
             seen,
+            futures=None if counted is None else np.ascontiguousarray(counted.T),
             lookback=train.lookback,
             horizon=train.horizon,
             n_features=series.n_features,
@@ -256,16 +262,16 @@ class Engine:
         wanted = np.setdiff1d(np.arange(self.n), done.present) if absent else done.present
         starts = self.starts_of(done.neighbors)
         if settings.centre == "median":
-            z = pool_median(self.bank.data, starts, wanted, self.lookback, self.horizon)
+            z = pool_median(self.futures, starts, wanted, self.lookback, self.horizon)
         else:
-            z = pool_mean(self.bank.data, starts, done.weights, wanted, self.lookback, self.horizon)
+            z = pool_mean(self.futures, starts, done.weights, wanted, self.lookback, self.horizon)
         if settings.lean > 0 and done.plan is not None and done.solved is not None:
             z = z + np.float32(settings.lean) * done.plan.future(done.solved, absent=absent)
         return self.space.restore(z, self.slots(done.arrived, self.horizon, self.lookback), wanted)
 
     def unsureness(self, arrived: Arrived, neighbors: Neighbors, wanted: NDArray[np.int64]) -> NDArray[np.float32]:
         """How far the neighbours' futures lie apart, [b, h, s] raw: what residuals are measured in."""
-        apart = pool_deviation(self.bank.data, self.starts_of(neighbors), wanted, self.lookback, self.horizon)
+        apart = pool_deviation(self.futures, self.starts_of(neighbors), wanted, self.lookback, self.horizon)
         slots = self.slots(arrived, self.horizon, self.lookback)
         usual = self.space.spread[:, wanted][slots]  # [b, h, s]
         return np.asarray(usual * np.sqrt(apart**2 + np.float32(_LEAST_SPREAD**2)), dtype=np.float32)
@@ -395,6 +401,14 @@ class Engine:
         steps = starts[:, None] + np.arange(self.lookback + self.horizon)  # [k, t + h]
         z = self.bank.data[variables[:, None, None], steps]  # [s, k, t + h]
         return self.space.restore(np.moveaxis(z, 0, -1), self.bank_slots[steps], variables)
+
+
+def _counted(train: Windows, space: Space, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """What counts as a target, [t, n] in the space, where that is not every reading (nights, codes); else None."""
+    targets = train.target_values
+    if targets is train.series.values or np.array_equal(targets, train.series.values, equal_nan=True):
+        return None
+    return space.normalise(targets, slots)
 
 
 def _filled(readings: NDArray[np.float32], pooled: NDArray[np.float32]) -> NDArray[np.float32]:

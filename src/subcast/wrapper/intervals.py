@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.errors import InputError
 from subcast.progress import progress_bar
 from subcast.subsets import draw_subsets, subset_size
 from subcast.windows import Windows
@@ -43,8 +42,6 @@ class Calibration:
 
     def bounds(self, level: float, share: float, variables: NDArray[np.int64], *, absent: bool) -> NDArray[np.float32]:
         """Lower and upper quantiles of the residuals at a level, [2, h, s], for a share of variables present."""
-        if not 0 < level < 1:
-            raise InputError(f"levels must be between 0 and 1, such as 0.9, got {level}")
         table = (self.absent if absent else self.present)[..., variables]  # [c, probabilities, h, s]
         place = float(np.interp(share, self.shares, np.arange(len(self.shares))))
         low = int(place)
@@ -74,13 +71,15 @@ def calibrate(
     progress: bool,
 ) -> Calibration:
     """Collect residuals on those validation windows that the tuning did not use."""
+    places = places[:: max(1, -(-len(places) // RESIDUALS))]
     arrived, targets = Arrived.of(windows, engine.space.slots)[places], windows.targets[places]
+    whole = np.concatenate([forecast_whole(engine, arrived[i : i + 256], None) for i in range(0, len(arrived), 256)])
     n = engine.n
     shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
     tables, hidden, gaps = [], [], []
     with progress_bar("measuring how sure it is", sum(DRAWS[share] for share in shares), progress) as advance:
         for place, share in enumerate(shares):
-            residuals = _Residuals(engine, arrived, targets, settings, metric)
+            residuals = _Residuals(engine, arrived, targets, whole, settings, metric)
             size = min(RESIDUALS // DRAWS[share], len(arrived))
             for draw, present in enumerate(draw_subsets(n, share=share, draws=DRAWS[share], seed=seed + 1000 + place)):
                 rng = np.random.default_rng([seed, place, draw])
@@ -91,6 +90,8 @@ def calibrate(
             hidden.append(residuals.quantiles(absent=True))
             gaps.append(residuals.gap())
     gaps[-1] = 0.0
+    if len(shares) > 1:  # when all are present none is absent: the last but one share serves up to there
+        hidden[-1] = hidden[-2]
     return Calibration(np.array(shares), np.stack(tables), np.stack(hidden), np.array(gaps))
 
 
@@ -98,9 +99,16 @@ class _Residuals:
     """Residuals of one share, gathered draw by draw."""
 
     def __init__(
-        self, engine: Engine, arrived: Arrived, targets: NDArray[np.float32], settings: Settings, metric: str
+        self,
+        engine: Engine,
+        arrived: Arrived,
+        targets: NDArray[np.float32],
+        whole: NDArray[np.float32],
+        settings: Settings,
+        metric: str,
     ) -> None:
         self.engine, self.arrived, self.targets, self.settings, self.metric = engine, arrived, targets, settings, metric
+        self.whole = whole  # [b, h, n]: the plain forecasts
         self.found: dict[bool, list[NDArray[np.float32]]] = {False: [], True: []}
         self.errors = np.zeros(2)
 
@@ -108,7 +116,7 @@ class _Residuals:
         """Forecast some windows from S and keep what was off, [b, h, n] with NaN for those of the other kind."""
         engine, arrived = self.engine, self.arrived[some]
         truth = self.targets[some]  # [b, h, n]
-        whole = forecast_whole(engine, arrived, None)
+        whole = self.whole[some]
         neighbors = engine.find(arrived, present, self.settings)
         if len(present) == engine.n:
             order, mean = present, whole

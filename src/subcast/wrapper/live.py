@@ -132,9 +132,10 @@ class Live:
                         f"time is needed at the first step: the model looks at {self.frame.time_features[0]}"
                     )
                 return
-            if self.frame.step is None:
+            follows = self.frame.next_time(self.times[-1])
+            if follows is None:
                 raise InputError("time is needed at every step: the wrapper was fitted on a single one")
-            moment = self.times[-1] + self.frame.step
+            moment = follows
         else:
             try:
                 moment = np.datetime64(time, "ns")
@@ -146,7 +147,8 @@ class Live:
                 )
             if self.times and moment <= self.times[-1]:
                 raise InputError(f"time must move on: {moment} is not after {self.times[-1]}, the step before")
-            if self.times and self.frame.step is not None and moment - self.times[-1] != self.frame.step:
+            expected = self.frame.next_time(self.times[-1]) if self.times else None
+            if expected is not None and moment != expected:
                 apart = self.frame.freq or self.frame.step
                 raise InputError(
                     f"time jumped from {self.times[-1]} to {moment}, and steps are {apart} apart: push "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subcast.wrapper.moments import LagMoments
 
 MOST_CELLS = 1024  # variables present x steps that a regression may look at; steps are thinned out above it
-KEPT = 64  # plans in the cache
+KEPT = 256 << 20  # bytes of plans in the cache
 
 
 @dataclass(eq=False)
@@ -41,6 +41,11 @@ class Plan:
     inverse: NDArray[np.float32]
     moments: LagMoments
     _cross: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """What it keeps in memory."""
+        return self.inverse.nbytes + sum(cross.nbytes for cross in self._cross.values())
 
     def solve(self, differences: NDArray[np.float32]) -> NDArray[np.float32]:
         """Turn differences on S, [b, t, s], into what the regressions share, [b, p]."""
@@ -114,7 +119,7 @@ class PlanCache:
         plan = make_plan(self.moments, present, self.n, self.lookback, self.horizon, ridge)
         with self._lock:
             self._plans[key] = plan
-            while len(self._plans) > self.kept:
+            while len(self._plans) > 1 and sum(plan.nbytes for plan in self._plans.values()) > self.kept:
                 self._plans.popitem(last=False)
         return plan
 

@@ -65,6 +65,16 @@ class SeenForecasts:
         forecasts[index < 0] = np.nan
         return forecasts
 
+    def fill(self, engine: Engine) -> None:
+        """Compute all that are not known yet."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open(engine)
+            known, done = self._opened
+            missing = np.flatnonzero(~done)
+            if missing.size:
+                self._compute(engine, missing, known, done)
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """What to keep on disk: nothing before the first is computed."""
         forecasts, done = (self._stored, self._stored_done) if self._opened is None else self._opened

@@ -146,12 +146,13 @@ def tune(
         settings, centre=settings.centre if "centre" in given else ("median" if metric == "mae" else "mean")
     )
     free = Grid(given)
-    rounds = len(free("neighbors", NEIGHBORS, chosen)) + len(CORRECTIONS)
+    rounds = len(free("neighbors", NEIGHBORS, chosen)) + len(free("correction", CORRECTIONS, chosen)) - 1
     some = _as_many(engine, windows, places, rounds * len(chosen.shares) * DRAWS, seconds)
     tuner = Tuner(engine, windows, some, metric, seed)
-    chosen, tried = _tune_specialist(tuner, chosen, free)
     deadline = begun + seconds
-    with progress_bar("tuning on validation windows", rounds, progress) as advance:
+    exponents = len(free("exponent", EXPONENTS, chosen))
+    with progress_bar("tuning on validation windows", rounds + exponents, progress) as advance:
+        chosen, tried = _tune_specialist(tuner, chosen, free, begun + seconds / 3, advance)
         chosen, more = _tune_model(tuner, chosen, free, deadline, advance)
     report = {
         "metric": metric,
@@ -200,7 +201,9 @@ def _as_many(
     return places[:: max(1, -(-len(places) // count))]
 
 
-def _tune_specialist(tuner: Tuner, settings: Settings, free: Grid) -> tuple[Settings, list[dict[str, Any]]]:
+def _tune_specialist(
+    tuner: Tuner, settings: Settings, free: Grid, deadline: float, advance: Callable[[int], None]
+) -> tuple[Settings, list[dict[str, Any]]]:
     """Exponent, and ridge and lean for it, by the specialist alone at the smallest share: no pass of the model."""
     alone = ((1.0,) * tuner.engine.horizon,)
     first = replace(settings, shares=settings.shares[:1], blend=alone, blend_absent=())
@@ -208,6 +211,8 @@ def _tune_specialist(tuner: Tuner, settings: Settings, free: Grid) -> tuple[Sett
     tried: list[dict[str, Any]] = []
     best: tuple[float, Settings] | None = None
     for exponent in free("exponent", EXPONENTS, settings):
+        if best is not None and time.monotonic() > deadline:
+            break
         cases = tuner.cases(replace(first, exponent=exponent), k, DRAWS)
         candidates = itertools.product(
             free("neighbors", NEIGHBORS, settings), free("ridge", RIDGES, settings), free("lean", LEANS, settings)
@@ -223,6 +228,7 @@ def _tune_specialist(tuner: Tuner, settings: Settings, free: Grid) -> tuple[Sett
             )  # fmt: skip
             if best is None or error < best[0]:
                 best = (float(error), trial)
+        advance(1)
     if tuner.engine.plans is not None:
         tuner.engine.plans.clear()
     assert best is not None
