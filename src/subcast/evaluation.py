@@ -92,9 +92,14 @@ class Evaluation:
         return {
             "windows": self.windows,
             "draws": [draw.tolist() for draw in self.draws],
-            "mae": {name: errors.tolist() for name, errors in self.mae.items()},
-            "rmse": {name: errors.tolist() for name, errors in self.rmse.items()},
+            "mae": {name: _plain(errors) for name, errors in self.mae.items()},
+            "rmse": {name: _plain(errors) for name, errors in self.rmse.items()},
         }
+
+
+def _plain(errors: NDArray[np.float64]) -> list[list[float | None]]:
+    """Numbers for JSON, which knows no NaN."""
+    return [[None if error != error else float(error) for error in row] for row in errors]
 
 
 def evaluate(
