@@ -492,7 +492,6 @@ class SubsetForecaster:
         order = self._order(present, absent)
         chosen = self.levels if levels is None else _checked_levels(levels)
         there = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
-        _check_something(there)
         whole = len(present) == engine.n and bool(there.all())
         if whole:  # the plain forecast; neighbours only tell how sure it is
             mean = forecast_whole(engine, arrived, None)
@@ -550,15 +549,6 @@ class SubsetForecaster:
             off = np.concatenate(parts, axis=2)  # [2, h, s]
             bounds[place] = mean + off[:, None] * unit
         return bounds
-
-
-def _check_something(there: NDArray[np.bool_]) -> None:
-    """Refuse windows [b, t, s] of which one has no reading at all."""
-    empty = np.flatnonzero(~there.any(axis=(1, 2)))
-    if empty.size:
-        raise InputError(
-            f"window {empty[0]} has no reading of the variables that are present: leave it out, nothing can be forecast"
-        )
 
 
 def _split_features(windows: ArrayLike, engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:

@@ -347,7 +347,9 @@ class Engine:
             weights = np.where(neighbors.index >= 0, weights, np.float32(0))
         else:
             weights = done.weights
-        mean = np.einsum("bk,bkhs->bhs", weights, each).astype(np.float32)
+        # Without a reading there is no neighbour: every completion is the usual window, and so is its forecast.
+        none = weights.sum(axis=1, keepdims=True) == 0
+        mean = np.einsum("bk,bkhs->bhs", np.where(none, 1 / weights.shape[1], weights), each).astype(np.float32)
         return self._blended(done, settings, mean, len(others)), weights
 
     def _each(
