@@ -347,7 +347,7 @@ class TestFit:
             (["--model", "gone.onnx"], "there is no ONNX file at gone.onnx"),
             (["--preset", "quick"], "preset must be one of default, paper, got 'quick'"),
             (["--metric", "mape"], "metric must be one of mae, rmse, got 'mape'"),
-            (["--level", "90"], "levels must be between 0 and 1, such as 0.9, got 90"),
+            (["--level", "90"], "levels must be above 0 and at most 0.99, such as 0.9, got 90"),
             (["--set", "neighbours=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbours=3'"),
             (["--set", "neighbors=few"], "--set neighbors must be a whole number, got 'few'"),
             (["--set", "pool=perhaps"], "--set pool must be yes or no, got 'perhaps'"),
