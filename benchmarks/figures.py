@@ -108,46 +108,27 @@ def speed() -> str:
 
 
 def gaps() -> str:
-    """Gaps to the oracle with 95 % intervals, a row a pair."""
-    names = ("partial", "fdw", "subcast")
-    heads = ("data", "model", "Oracle MAE", "Partial", "paper (FDW)", "subcast", "Oracle with a specialist")
-    return markdown(
-        heads,
-        [
-            (
-                dataset,
-                model.upper(),
-                f"{figures['methods']['oracle']['mae']:.3f}",
-                *(gap(figures, name, "mae") for name in names),
-                gap(figures, "oracle with a specialist, tuned for mae", "mae", interval=False),
-            )
-            for dataset, model, figures in pairs()
-        ],
-    )
+    """Gaps of MAE to the oracle with 95 % intervals, a row a pair."""
+    return gap_table("mae", {"Partial": "partial", "paper (FDW)": "fdw", "subcast": "subcast"})
 
 
 def gaps_rmse() -> str:
     """The same for RMSE: the default, and the wrapper tuned for it."""
-    names = ("partial", "fdw", "subcast", "subcast, tuned for rmse")
-    heads = (
-        "data",
-        "model",
-        "Oracle RMSE",
-        "Partial",
-        "paper (FDW)",
-        "subcast",
-        "tuned for RMSE",
-        "Oracle with a specialist",
-    )
+    columns = {"Partial": "partial", "paper (FDW)": "fdw", "subcast": "subcast"}
+    return gap_table("rmse", {**columns, "tuned for RMSE": "subcast, tuned for rmse"})
+
+
+def gap_table(metric: str, columns: dict[str, str]) -> str:
+    """Gaps of some methods, by their heading, beside the oracle and the oracle with a specialist of its own."""
     return markdown(
-        heads,
+        ("data", "model", f"Oracle {metric.upper()}", *columns, "Oracle with a specialist"),
         [
             (
                 dataset,
                 model.upper(),
-                f"{figures['methods']['oracle']['rmse']:.3f}",
-                *(gap(figures, name, "rmse") for name in names),
-                gap(figures, "oracle with a specialist, tuned for rmse", "rmse", interval=False),
+                f"{figures['methods']['oracle'][metric]:.3f}",
+                *(gap(figures, name, metric) for name in columns.values()),
+                gap(figures, f"oracle with a specialist, tuned for {metric}", metric, interval=False),
             )
             for dataset, model, figures in pairs()
         ],
@@ -164,8 +145,7 @@ def ablation() -> str:
                 dataset,
                 model.upper(),
                 *(
-                    f"{rows[name]['mae_gap']:+.1f} / {rows[name]['rmse_gap']:+.1f}"
-                    for rows in ({**figures["methods"], **figures["parts"]},)
+                    both_gaps({**figures["methods"], **figures["parts"]}[name])
                     for name in ("fdw", *ABLATION, "subcast")
                 ),
             )
@@ -201,13 +181,12 @@ def choices() -> str:
     names = list(found)
     parts = [(name, part) for name in names for part in ("model", "specialist")]
 
-    def cell(variant: str, name: str, part: str) -> str:
-        errors = found[name]["variants"][variant][part]
-        return f"{errors['mae_gap']:+.1f} / {errors['rmse_gap']:+.1f}"
-
     return markdown(
         ("variant", *(f"{name}: {part}" for name, part in parts)),
-        [(variant, *(cell(variant, name, part) for name, part in parts)) for variant in found[names[0]]["variants"]],
+        [
+            (variant, *(both_gaps(found[name]["variants"][variant][part]) for name, part in parts))
+            for variant in found[names[0]]["variants"]
+        ],
     )
 
 
@@ -216,6 +195,11 @@ def gap(figures: dict[str, Any], name: str, metric: str, *, interval: bool = Tru
     method = figures["methods"][name]
     low, high = method[f"{metric}_gap_interval"]
     return f"{method[f'{metric}_gap']:+.1f} %" + (f" ({low:+.1f} to {high:+.1f})" if interval else "")
+
+
+def both_gaps(errors: dict[str, Any]) -> str:
+    """The gaps of MAE and RMSE, side by side."""
+    return f"{errors['mae_gap']:+.1f} / {errors['rmse_gap']:+.1f}"
 
 
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:

@@ -25,7 +25,6 @@ from subcast.checkpoint import is_saved_forecaster
 from subcast.evaluation import Method, evaluate, partial_inputs, wrapped
 from subcast.windows import Windows
 from subcast.wrapper import Settings
-from subcast.wrapper.engine import Arrived
 from subcast.wrapper.parts import split_validation
 from subcast.wrapper.tuning import BLENDS, Tuner
 
@@ -165,7 +164,7 @@ def oracle_blend(
     model = engine.run(val.batch(places).inputs, None)
     errors = np.stack([tuner.errors(model + np.float32(b) * (own - model), everyone) for b in BLENDS])
     blend = BLENDS[errors.argmin(axis=0)].astype(np.float32)[:, None]  # [h, 1]
-    best = specialist(engine, Arrived.of(test, engine.space.slots), everyone, settings)
+    best = specialist(engine, engine.arrive(test), everyone, settings)
     mixed = (1 - blend) * plain + blend * best
     return lambda windows, present: pick(mixed, test, windows)[:, :, present]
 

@@ -177,7 +177,7 @@ def partial_inputs(robust: SubsetForecaster) -> Method:
         if ours:
             return np.asarray(engine.model.predict(windows.batch().inputs, present=present, wanted=present))
         inputs = _without_nan(robust, windows)
-        absent = np.setdiff1d(np.arange(engine.n), present)
+        absent = engine.others(present)
         inputs[:, :, absent, 0] = usual[absent]
         return engine.run(inputs, present)
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from subcast.axes import check_axes, check_whole
 from subcast.errors import InputError
 from subcast.names import listed, plural, refuse_repeated_names
-from subcast.series import TIME_FEATURES, Series
+from subcast.series import Series, time_features_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -550,7 +550,7 @@ def _features_of(moments: NDArray[np.datetime64] | None, time_features: tuple[st
             f"recent must have times, since the forecaster was trained with {listed(time_features)}: give a frame "
             "with a time column or a DatetimeIndex, or times= beside an array"
         )
-    return np.stack([TIME_FEATURES[feature](moments) for feature in time_features], axis=1)  # [t, f - 1]
+    return time_features_of(moments, time_features)
 
 
 def _refuse_unknown(unknown: Sequence[str], places: Mapping[str, int]) -> None:

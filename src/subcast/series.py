@@ -41,6 +41,15 @@ TIME_FEATURES = {"time_of_day": _time_of_day, "day_of_week": _day_of_week}
 """What can be computed from the times: each maps them to [0, 1)."""
 
 
+def time_features_of(times: NDArray[np.datetime64], names: Sequence[str]) -> NDArray[np.float32]:
+    """Compute the named time features of some moments, [t, f - 1].
+
+    >>> time_features_of(np.array(["2024-01-01T06:00"], dtype="datetime64[m]"), ["time_of_day"])
+    array([[0.25]], dtype=float32)
+    """
+    return np.stack([TIME_FEATURES[name](times) for name in names], axis=1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Series:
     """Readings of named variables over time.
@@ -292,7 +301,7 @@ class Series:
         """The time features [t, f - 1], the same for every variable; None without."""
         if not self.time_features or self.times is None:
             return None
-        return _frozen(np.stack([TIME_FEATURES[feature](self.times) for feature in self.time_features], axis=1))
+        return _frozen(time_features_of(self.times, self.time_features))
 
     @property
     def missing_share(self) -> float:

@@ -86,7 +86,7 @@ def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Me
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = imputer.complete(windows, present)
         chosen = variable_indices(present, windows.series.n_variables, windows.series.variables, "present")
-        if hasattr(model, "predict") and getattr(model, "takes_wanted", True):
+        if hasattr(model, "predict"):
             forecasts = np.asarray(model.predict(inputs, wanted=chosen), dtype=np.float32)
             check_axes("the model's forecast", forecasts, "bhs", b=len(windows), h=windows.horizon, s=len(chosen))
             return forecasts

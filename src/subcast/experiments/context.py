@@ -15,6 +15,7 @@ from subcast.datasets import load_dataset
 from subcast.errors import DataNotFoundError
 from subcast.experiments.declare import Cell
 from subcast.metrics import ErrorSums
+from subcast.retrieval import QueryTable
 from subcast.series import Series
 from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
@@ -39,6 +40,11 @@ def split_data(series: Series, dataset: str) -> Split:
     """Its three parts."""
     protocol = "default" if dataset in DEFAULT_PROTOCOL else "paper"
     return series.split(LOOKBACK, HORIZON, protocol=protocol)
+
+
+def thinned(windows: Windows, most: int) -> Windows:
+    """About so many of the windows, evenly spread."""
+    return windows[:: max(1, len(windows) // most)]
 
 
 @dataclass
@@ -73,6 +79,10 @@ class Context:
     def test(self) -> Windows:
         """Every so many test windows."""
         return self.split.test[:: self.cell.every]
+
+    def some_of_validation(self, most: int) -> Windows:
+        """About so many validation windows, evenly spread."""
+        return thinned(self.split.val, most)
 
     @cached_property
     def model(self) -> Any:
@@ -140,6 +150,11 @@ class Context:
     def default(self) -> SubsetForecaster:
         """The default of subcast, tuned on validation windows."""
         return SubsetForecaster(self.model, progress=self.progress).fit(self.split.train, self.split.val)
+
+    def query_table(self, robust: SubsetForecaster, **options: Any) -> QueryTable:
+        """The appendix's table over the bank of a wrapper, its first ranges set by validation windows."""
+        windows = robust.engine.windows_in_space(self.some_of_validation(200), robust.settings)
+        return QueryTable(robust.engine.bank, windows, **options)
 
     def errors(self, forecast: NDArray[np.floating[Any]], present: NDArray[np.int64]) -> ErrorSums:
         """The errors of forecasts of S over the test windows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from subcast import weighting
 from subcast.errors import InputError
-from subcast.experiments.context import SHARE, STEP, Context
+from subcast.experiments.context import SEED, SHARE, STEP, Context, thinned
 from subcast.experiments.methods import make_method
+from subcast.experiments.ranks import pagerank
 from subcast.metrics import paired_gap
 from subcast.retrieval import QueryTable
 from subcast.subsets import cluster_variables, draw_cluster_subsets
@@ -72,11 +74,8 @@ class Errors:
     def run(self, unit: int) -> Result:
         """All methods under one draw."""
         group, present = _unit(self.groups, unit)
-        errors = {}
-        for name, maker in self.methods.items():
-            sums = self.context.errors(maker()(self.context.test, present), present)
-            errors[name] = {"mae": sums.mae_by_step.tolist(), "rmse": sums.rmse_by_step.tolist()}
-        return {"group": group, "errors": errors}
+        forecasts = {name: maker()(self.context.test, present) for name, maker in self.methods.items()}
+        return {"group": group, "errors": _errors(self.context, forecasts, present)}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps of every group."""
@@ -84,6 +83,14 @@ class Errors:
             "test_windows": len(self.context.test),
             "groups": {group: summarise([r for r in results if r["group"] == group]) for group in self.groups},
         }
+
+
+def _errors(context: Context, forecasts: Mapping[str, NDArray[Any]], present: NDArray[np.int64]) -> Result:
+    """The errors of each method's forecasts of S by step, as plain values."""
+    sums = {name: context.errors(forecast, present) for name, forecast in forecasts.items()}
+    return {
+        name: {"mae": found.mae_by_step.tolist(), "rmse": found.rmse_by_step.tolist()} for name, found in sums.items()
+    }
 
 
 def summarise(results: Sequence[Result], step: int = STEP) -> Result:
@@ -119,19 +126,22 @@ class ReciprocalRank:
         self.groups = _groups(context, options)
         self.units = sum(len(draws) for draws in self.groups.values())
         self.robust = nothing_to_forecast(context)
-        val = context.split.val
-        self.windows = val[:: max(1, len(val) // int(options.get("windows", 500)))]
+        self.windows = context.some_of_validation(int(options.get("windows", 500)))
+        self.arrived = self.robust.engine.arrive(self.windows)
+
+    @cached_property
+    def best(self) -> NDArray[np.int64]:
+        """The nearest training window of each by all variables, [b]."""
+        engine = self.robust.engine
+        return engine.find(self.arrived, np.arange(engine.n), self.robust.settings, 1).index[:, 0]
 
     def run(self, unit: int) -> Result:
         """The reciprocal ranks under one draw."""
         group, present = _unit(self.groups, unit)
         engine, settings = self.robust.engine, self.robust.settings
-        arrived = engine.arrive(self.windows)
-        everyone = np.arange(engine.n)
-        shared = engine.shared(arrived, settings)
-        if not hasattr(self, "_best"):
-            self._best = engine.find(arrived, everyone, settings, 1).index[:, 0]
-        ranks = engine.bank.rank(engine.normal(arrived, present), present, self._best, settings.exponent, shared=shared)
+        shared = engine.shared(self.arrived, settings)
+        normal = engine.normal(self.arrived, present)
+        ranks = engine.bank.rank(normal, present, self.best, settings.exponent, shared=shared)
         return {"group": group, "reciprocal": np.round(1 / ranks, 6).tolist()}
 
     def summary(self, results: Sequence[Result]) -> Result:
@@ -153,8 +163,7 @@ class WeightingRank:
         self.context = context
         self.all_draws = context.draws()
         self.units = len(self.all_draws)
-        val = context.split.val
-        self.windows = val[:: max(1, len(val) // int(options.get("windows", 200)))]
+        self.windows = context.some_of_validation(int(options.get("windows", 200)))
 
     def run(self, unit: int) -> Result:
         """Mean reciprocal ranks under one draw."""
@@ -196,17 +205,13 @@ class Apriori:
 
         present = self.all_draws[unit]
         alone = train_on(self.context, present, self.epochs)
-        errors = {}
         forecasts = {
             "oracle": self.context.whole[:, :, present],
             "apriori": alone,
             "fdw": make_method(self.context, "fdw")(self.context.test, present),
             "subcast": make_method(self.context, "subcast")(self.context.test, present),
         }
-        for name, forecast in forecasts.items():
-            sums = self.context.errors(forecast, present)
-            errors[name] = {"mae": sums.mae_by_step.tolist(), "rmse": sums.rmse_by_step.tolist()}
-        return {"errors": errors}
+        return {"errors": _errors(self.context, forecasts, present)}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps."""
@@ -222,19 +227,22 @@ class PageRank:
         self.all_draws = context.draws()
         self.units = len(self.all_draws)
 
-    def run(self, unit: int) -> Result:
-        """Sum of PageRank and gap of one draw."""
-        from subcast.experiments.ranks import pagerank
-
+    @cached_property
+    def importance(self) -> NDArray[np.float64]:
+        """The PageRank of each variable in the model's graph, [n]."""
         graph = self.context.model.graph()
         if graph is None:
             raise InputError(f"{self.context.cell.model} has no graph: PageRank needs one of mtgnn, astgcn, mstgcn")
+        return pagerank(graph)
+
+    def run(self, unit: int) -> Result:
+        """Sum of PageRank and gap of one draw."""
         present = self.all_draws[unit]
         absent = np.setdiff1d(np.arange(self.context.n), present)
         partial = make_method(self.context, "partial")(self.context.test, present)
         ours = self.context.errors(partial, present).at(STEP).mae
         best = self.context.errors(self.context.whole[:, :, present], present).at(STEP).mae
-        return {"pagerank": float(pagerank(graph)[absent].sum()), "gap": ours - best}
+        return {"pagerank": float(self.importance[absent].sum()), "gap": ours - best}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """The correlation, and every point."""
@@ -257,21 +265,22 @@ class Rounds:
         self.units = len(self.all_draws)
         self.robust = nothing_to_forecast(context)
 
+    @cached_property
+    def table(self) -> QueryTable:
+        """The query table, made once."""
+        return self.context.query_table(self.robust)
+
     def run(self, unit: int) -> Result:
         """Mean rounds for every number of neighbours under one draw."""
         engine, settings = self.robust.engine, self.robust.settings
-        if not hasattr(self, "_table"):
-            val = self.context.split.val[:: max(1, len(self.context.split.val) // 200)]
-            self._table = QueryTable(engine.bank, engine.windows_in_space(val, settings))
         present = self.all_draws[unit]
-        windows = self.context.test[:: max(1, len(self.context.test) // 100)]
-        arrived = engine.arrive(windows)
+        arrived = engine.arrive(thinned(self.context.test, 100))
         normal, shared = engine.normal(arrived, present), engine.shared(arrived, settings)
-        answers = {m: self._table.nearest(normal, present, m, settings.exponent, shared=shared) for m in self.counts}
+        answers = {m: self.table.nearest(normal, present, m, settings.exponent, shared=shared) for m in self.counts}
         return {str(m): float(answer.rounds.mean()) for m, answer in answers.items()}
 
     def summary(self, results: Sequence[Result]) -> Result:
-        """Mean over the draws, and the share of draws that need three at most."""
+        """Mean over the draws."""
         table = {m: np.array([result[str(m)] for result in results]) for m in self.counts}
         return {"neighbors": list(self.counts), "rounds": [float(table[m].mean()) for m in self.counts]}
 
@@ -339,7 +348,7 @@ def _groups(context: Context, options: Mapping[str, Any]) -> dict[str, list[NDAr
         groups = {}
         for count in options["clusters"]:
             chosen = min(int(count), clusters.n_clusters)
-            drawn = draw_cluster_subsets(clusters, chosen, share=SHARE, draws=context.cell.draws, seed=2022)
+            drawn = draw_cluster_subsets(clusters, chosen, share=SHARE, draws=context.cell.draws, seed=SEED)
             groups[str(count)] = [np.sort(draw) for draw in drawn.subsets]
         return groups
     shares = options.get("shares", [SHARE])

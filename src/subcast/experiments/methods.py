@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from subcast import baselines
 from subcast.evaluation import Method, partial_inputs, wrapped
 from subcast.experiments.context import Context
-from subcast.retrieval import QueryTable
 from subcast.windows import Windows
 
 Maker = Callable[..., Method]
@@ -54,21 +53,19 @@ def _fdw(context: Context, **changes: Any) -> Method:
 @method("scalable")
 def _scalable(context: Context, neighbour: int = 10) -> Method:
     """FDW with neighbours from the query table of the appendix."""
-    robust = context.paper.with_settings(context.paper.settings)
-    engine = robust.engine
-    windows = context.split.val[:: max(1, len(context.split.val) // 200)]
-    table = QueryTable(engine.bank, engine.windows_in_space(windows, robust.settings), neighbour=neighbour)
+    engine, settings = context.paper.engine, context.paper.settings
+    table = context.query_table(context.paper, neighbour=neighbour)
 
     def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         arrived = engine.arrive(part)
         found = table.nearest(
             engine.normal(arrived, present),
             present,
-            robust.settings.neighbors,
-            robust.settings.exponent,
-            shared=engine.shared(arrived, robust.settings),
+            settings.neighbors,
+            settings.exponent,
+            shared=engine.shared(arrived, settings),
         ).neighbors
-        return engine.forecast(arrived, present, robust.settings, neighbors=found)[0]
+        return engine.forecast(arrived, present, settings, neighbors=found)[0]
 
     return forecast
 
@@ -83,29 +80,23 @@ def _neighbor_forecast(context: Context, neighbors: int = 5) -> Method:
     return baselines.NeighborForecast.fit(context.split.train, neighbors=neighbors)
 
 
-@method("knne")
-def _knne(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.KNNEImputer.fit(context.split.train))
+IMPUTERS: dict[str, Callable[[Windows], baselines.Imputer]] = {
+    "knne": baselines.KNNEImputer.fit,
+    "iim": baselines.IIMImputer.fit,
+    "ridge": baselines.RidgeImputer.fit,
+    "knn-imputer": baselines.ScikitImputer.knn,
+    "iterative-imputer": baselines.ScikitImputer.iterative,
+}
 
 
-@method("iim")
-def _iim(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.IIMImputer.fit(context.split.train))
+def _imputer(fit: Callable[[Windows], baselines.Imputer]) -> Maker:
+    def maker(context: Context) -> Method:
+        return baselines.imputed(context.model, fit(context.split.train))
+
+    return maker
 
 
-@method("ridge")
-def _ridge(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.RidgeImputer.fit(context.split.train))
-
-
-@method("knn-imputer")
-def _knn_imputer(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.ScikitImputer.knn(context.split.train))
-
-
-@method("iterative-imputer")
-def _iterative_imputer(context: Context) -> Method:
-    return baselines.imputed(context.model, baselines.ScikitImputer.iterative(context.split.train))
+METHODS |= {name: _imputer(fit) for name, fit in IMPUTERS.items()}
 
 
 @method("last-value")

@@ -13,7 +13,7 @@ from typing import Any
 
 from subcast import __version__
 from subcast.atomic import whole_file
-from subcast.errors import DataNotFoundError, SubcastError
+from subcast.errors import SubcastError
 from subcast.experiments.context import Context
 from subcast.experiments.declare import Cell, Experiment
 from subcast.experiments.measures import make_measure
@@ -68,9 +68,6 @@ def run_experiment(
             continue
         try:
             run_cell(cell, places, say=say, progress=progress, heading=f"[{place}/{len(cells)}] ")
-        except DataNotFoundError as error:
-            say(f"{experiment.name} {cell.name}: passed over, {error}")
-            continue
         except SubcastError as error:
             say(f"{experiment.name} {cell.name}: passed over, {error}")
             continue

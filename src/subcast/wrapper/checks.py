@@ -85,7 +85,7 @@ def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetim
     return found
 
 
-def check_model(engine: Engine, train: Windows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def check_model(engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Run the model on a few training windows and refuse it when its answers change; give windows and answers."""
     some = np.unique(np.linspace(0, len(engine.bank) - 1, min(_LOOKED_AT, len(engine.bank))).astype(np.int64))
     inputs = engine.bank_inputs(some)

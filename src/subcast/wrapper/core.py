@@ -20,7 +20,7 @@ from subcast.retrieval import Neighbors
 from subcast.windows import Windows
 from subcast.wrapper.checks import Frame, check_model, refuse_overlap, refuse_unfitted
 from subcast.wrapper.engine import Arrived, Engine
-from subcast.wrapper.intervals import Calibration, calibrate, forecast_whole
+from subcast.wrapper.intervals import Calibration, calibrate
 from subcast.wrapper.live import Live
 from subcast.wrapper.parts import split_validation
 from subcast.wrapper.seen import SeenForecasts
@@ -160,7 +160,7 @@ class SubsetForecaster:
         self._check_blend(train.horizon)
         seen = SeenForecasts(series.features, progress=self.progress)
         engine = Engine.fit(model, train, self.settings, seen)
-        probe = check_model(engine, train)  # a model that is refused leaves the wrapper as it was
+        probe = check_model(engine)  # a model that is refused leaves the wrapper as it was
         self._frame, self._engine, self._probe = Frame.of(train), engine, probe
         self.report = {}
         self._calibration = None
@@ -425,7 +425,7 @@ class SubsetForecaster:
                 )
             moments = windows.series.times
             begins = None if moments is None else moments[np.asarray(windows.starts, dtype=np.int64)]
-            return Arrived.of(windows, engine.space.slots), begins
+            return engine.arrive(windows), begins
         values, features = _split_features(windows, engine)
         try:
             begins = None if times is None else np.asarray(times, dtype="datetime64[ns]")
@@ -462,7 +462,7 @@ class SubsetForecaster:
             levels=levels,
             neighbors=neighbors,
         )
-        order = self._order(present, absent)
+        order = engine.order(present, absent)
         index = batch.neighbor_index[0]
         starts = index[index >= 0]
         single = batch[0]
@@ -472,11 +472,6 @@ class SubsetForecaster:
             history_times=window.times,
             paths=(lambda: engine.paths_from(starts, order)) if starts.size else None,
         )
-
-    def _order(self, present: NDArray[np.int64], absent: bool) -> NDArray[np.int64]:
-        if not absent:
-            return present
-        return np.concatenate([present, np.setdiff1d(np.arange(self._fitted()[0].n), present)])
 
     def _batch(
         self,
@@ -489,12 +484,12 @@ class SubsetForecaster:
         neighbors: Neighbors | None = None,
     ) -> Forecast:
         engine, frame = self._fitted()
-        order = self._order(present, absent)
+        order = engine.order(present, absent)
         chosen = self.levels if levels is None else _checked_levels(levels)
         there = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
         whole = len(present) == engine.n and bool(there.all())
         if whole:  # the plain forecast; neighbours only tell how sure it is
-            mean = forecast_whole(engine, arrived, None)
+            mean = engine.plain(arrived)
             sure = self._calibration is not None and bool(chosen)
             near = engine.find(arrived, present, self.settings) if sure and neighbors is None else neighbors
             if near is None:

@@ -131,10 +131,7 @@ class Engine:
             slots = slot_of(series.times, space.slots)
         normal = space.normalise(series.values, slots)  # [t, n]
         clock = settings.clock if space.slots > 1 else 0.0
-        shared = series.features if settings.features_in_distance else None
-        if clock > 0:
-            points = clock_features(slots, space.slots, clock)
-            shared = points if shared is None else np.concatenate([shared, points], axis=1)
+        shared = shared_features(series.features, slots, space.slots, settings, clock)
         bank = WindowBank(
             normal,
             train.lookback,
@@ -190,12 +187,12 @@ class Engine:
 
     def shared(self, arrived: Arrived, settings: Settings) -> NDArray[np.float32] | None:
         """What the bank compares besides readings, [b, t, g]."""
-        parts = []
-        if settings.features_in_distance and arrived.features is not None:
-            parts.append(arrived.features)
-        if self.clock > 0:
-            parts.append(clock_features(self.slots(arrived, self.lookback), self.space.slots, self.clock))
-        return np.concatenate(parts, axis=2) if parts else None
+        slots = self.slots(arrived, self.lookback)
+        return shared_features(arrived.features, slots, self.space.slots, settings, self.clock)
+
+    def others(self, present: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The variables that are not in S."""
+        return np.setdiff1d(np.arange(self.n), present)
 
     def find(self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, k: int | None = None) -> Neighbors:
         """The nearest training windows, looking only at S."""
@@ -236,30 +233,40 @@ class Engine:
         if correction > 0 and done.plan is not None and done.solved is not None and done.plan.absent.size:
             z[:, :, done.plan.absent] += np.float32(correction) * done.plan.inputs(done.solved)
         z[:, :, done.present] = done.readings
-        return self._raw_inputs(done.arrived, z, done.present)
+        raw = self.space.restore(z, self.slots(done.arrived, self.lookback))
+        given = done.arrived.values[:, :, done.present]
+        raw[:, :, done.present] = np.where(np.isnan(given), raw[:, :, done.present], given)  # what arrived stays
+        return self._with_features(raw, done.arrived.features)
 
-    def _raw_inputs(self, arrived: Arrived, z: NDArray[np.float32], present: NDArray[np.int64]) -> NDArray[np.float32]:
-        x = np.empty((*z.shape, self.n_features), dtype=np.float32)
-        raw = self.space.restore(z, self.slots(arrived, self.lookback))
-        given = arrived.values[:, :, present]
-        raw[:, :, present] = np.where(np.isnan(given), raw[:, :, present], given)  # what arrived stays as it is
+    def _with_features(self, raw: NDArray[np.float32], features: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        """Readings [b, t, n] and time features [b, t, f - 1] as the model takes them, [b, t, n, f]."""
+        x = np.empty((*raw.shape, self.n_features), dtype=np.float32)
         x[..., 0] = raw
-        if arrived.features is not None:
-            x[..., 1:] = arrived.features[:, :, None, :]
+        if features is not None:
+            x[..., 1:] = features[:, :, None, :]
         return x
+
+    def plain(self, arrived: Arrived) -> NDArray[np.float32]:
+        """The model's own forecast with all variables in, [b, h, n]; holes count as the usual value."""
+        values = np.array(arrived.values, dtype=np.float32)
+        holes = np.isnan(values)
+        if holes.any():
+            usual = self.space.restore(np.zeros_like(values), self.slots(arrived, self.lookback))
+            values[holes] = usual[holes]
+        return self.run(self._with_features(values, arrived.features), None)
 
     def run(self, inputs: NDArray[np.float32], wanted: NDArray[np.int64] | None) -> NDArray[np.float32]:
         """The model's forecast of the wanted variables, [b, h, s], raw."""
         self.passes += len(inputs)
         if wanted is None:
             return np.asarray(self.model(inputs), dtype=np.float32)
-        if hasattr(self.model, "predict") and getattr(self.model, "takes_wanted", True):
+        if hasattr(self.model, "predict"):
             return np.asarray(self.model.predict(inputs, wanted=wanted), dtype=np.float32)
         return np.asarray(self.model(inputs), dtype=np.float32)[:, :, wanted]
 
     def specialist(self, done: Completed, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
         """The forecast without the model, [b, h, s] raw: the neighbours' futures and a regression on S."""
-        wanted = np.setdiff1d(np.arange(self.n), done.present) if absent else done.present
+        wanted = self.others(done.present) if absent else done.present
         starts = self.starts_of(done.neighbors)
         if settings.centre == "median":
             z = pool_median(self.futures, starts, wanted, self.lookback, self.horizon)
@@ -313,20 +320,20 @@ class Engine:
         self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, neighbors: Neighbors, absent: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         done = self.complete(arrived, present, settings, neighbors)
-        others = np.setdiff1d(np.arange(self.n), present) if absent else present[:0]
-        wanted = np.concatenate([present, others])
+        wanted = self.order(present, absent)
         mean = self.run(self.model_inputs(done, settings.correction), wanted)
-        return self._blended(done, settings, mean, len(others)), done.weights
+        return self._blended(done, settings, mean), done.weights
 
-    def _blended(
-        self, done: Completed, settings: Settings, mean: NDArray[np.float32], others: int
-    ) -> NDArray[np.float32]:
-        share = len(done.present) / self.n
+    def order(self, present: NDArray[np.int64], absent: bool) -> NDArray[np.int64]:
+        """The variables of a forecast: S, then on request the others."""
+        return np.concatenate([present, self.others(present)]) if absent else present
+
+    def _blended(self, done: Completed, settings: Settings, mean: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The model's forecast `mean` of S and perhaps the others, with the specialist's share in place."""
         s = len(done.present)
-        parts = [(False, slice(0, s))] + ([(True, slice(s, s + others))] if others else [])
-        for is_absent, columns in parts:
-            blend = settings.blend_at(share, self.horizon, absent=is_absent).astype(np.float32)[:, None]  # [h, 1]
-            if blend.any():
+        for is_absent, columns in ((False, slice(0, s)), (True, slice(s, None))):
+            blend = settings.blend_at(s / self.n, self.horizon, absent=is_absent).astype(np.float32)[:, None]  # [h, 1]
+            if blend.any() and mean[:, :, columns].size:
                 own = self.specialist(done, settings, absent=is_absent)
                 mean[:, :, columns] = (1 - blend) * mean[:, :, columns] + blend * own
         return mean
@@ -335,10 +342,7 @@ class Engine:
         self, arrived: Arrived, present: NDArray[np.int64], settings: Settings, neighbors: Neighbors, absent: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """One forecast for each neighbour, weighted: the paper's way (equations 5 to 7)."""
-        others = np.setdiff1d(np.arange(self.n), present) if absent else present[:0]
-        wanted = np.concatenate([present, others])
-        done = self.complete(arrived, present, settings, neighbors)
-        each = self._each(arrived, present, settings, neighbors, wanted)
+        each = self._each(arrived, present, settings, neighbors, self.order(present, absent))
         if settings.weighting == "forecast":
             seen = self.seen.get(self, neighbors.index)[..., present]  # [b, k, h, s]
             spread = self.space.spread_of(present)
@@ -346,11 +350,13 @@ class Engine:
             weights = weighting.by_forecast(new / spread, seen / spread, settings.temperature)
             weights = np.where(neighbors.index >= 0, weights, np.float32(0))
         else:
-            weights = done.weights
+            weights = self.weigh(neighbors, settings)
         # Without a reading there is no neighbour: every completion is the usual window, and so is its forecast.
         none = weights.sum(axis=1, keepdims=True) == 0
         mean = np.einsum("bk,bkhs->bhs", np.where(none, 1 / weights.shape[1], weights), each).astype(np.float32)
-        return self._blended(done, settings, mean, len(others)), weights
+        if settings.uses_specialist:
+            mean = self._blended(self.complete(arrived, present, settings, neighbors), settings, mean)
+        return mean, weights
 
     def _each(
         self,
@@ -382,7 +388,7 @@ class Engine:
 
     def _borrow_features(self, inputs: NDArray[np.float32], present: NDArray[np.int64], one: Neighbors) -> None:
         """Give absent variables the neighbour's time features too, as the paper's borrowing does (in place)."""
-        absent = np.setdiff1d(np.arange(self.n), present)
+        absent = self.others(present)
         borrowed = self.bank.windows(one.index[:, 0])[..., 1 : self.n_features]  # [b, t, n, f - 1]
         inputs[:, :, absent, 1:] = np.where(np.isnan(borrowed), inputs[..., 1:], borrowed)[:, :, absent]
 
@@ -392,17 +398,26 @@ class Engine:
         weights = np.ones((len(index), 1), dtype=np.float32)
         z = pool_mean(self.bank.data, starts[:, None], weights, np.arange(self.n), 0, self.lookback)
         steps = starts[:, None] + np.arange(self.lookback)  # [b, t]
-        x = np.empty((*z.shape, self.n_features), dtype=np.float32)
-        x[..., 0] = self.space.restore(z, self.bank_slots[steps])
-        if self.n_features > 1:
-            x[..., 1:] = self.seen.features[steps][:, :, None, :]
-        return x
+        features = self.seen.features[steps] if self.n_features > 1 else None
+        return self._with_features(self.space.restore(z, self.bank_slots[steps]), features)
 
     def paths_from(self, starts: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """What windows that begin at these steps read and went on to read, [k, t + h, s], raw, NaN where missing."""
         steps = starts[:, None] + np.arange(self.lookback + self.horizon)  # [k, t + h]
         z = self.bank.data[variables[:, None, None], steps]  # [s, k, t + h]
         return self.space.restore(np.moveaxis(z, 0, -1), self.bank_slots[steps], variables)
+
+
+def shared_features(
+    features: NDArray[np.float32] | None, slots: NDArray[np.int64], per_day: int, settings: Settings, clock: float
+) -> NDArray[np.float32] | None:
+    """What windows are compared by besides readings, [..., g]: the input features and the time of day, as told."""
+    parts = []
+    if settings.features_in_distance and features is not None:
+        parts.append(features)
+    if clock > 0:
+        parts.append(clock_features(slots, per_day, clock))
+    return np.concatenate(parts, axis=-1) if parts else None
 
 
 def _counted(train: Windows, space: Space, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:

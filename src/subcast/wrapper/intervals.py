@@ -72,8 +72,8 @@ def calibrate(
 ) -> Calibration:
     """Collect residuals on those validation windows that the tuning did not use."""
     places = places[:: max(1, -(-len(places) // RESIDUALS))]
-    arrived, targets = Arrived.of(windows, engine.space.slots)[places], windows.targets[places]
-    whole = np.concatenate([forecast_whole(engine, arrived[i : i + 256], None) for i in range(0, len(arrived), 256)])
+    arrived, targets = engine.arrive(windows)[places], windows.targets[places]
+    whole = np.concatenate([engine.plain(arrived[i : i + 256]) for i in range(0, len(arrived), 256)])
     n = engine.n
     shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
     tables, hidden, gaps = [], [], []
@@ -118,11 +118,10 @@ class _Residuals:
         truth = self.targets[some]  # [b, h, n]
         whole = self.whole[some]
         neighbors = engine.find(arrived, present, self.settings)
+        order = engine.order(present, absent=True)
         if len(present) == engine.n:
-            order, mean = present, whole
+            mean = whole
         else:
-            absent = np.setdiff1d(np.arange(engine.n), present)
-            order = np.concatenate([present, absent])
             mean = engine.forecast(arrived, present, self.settings, absent=True, neighbors=neighbors)[0]
         off = np.full(truth.shape, np.nan, dtype=np.float32)
         off[:, :, order] = truth[:, :, order] - mean
@@ -167,20 +166,6 @@ def conformal_quantiles(residuals: NDArray[np.floating[Any]]) -> NDArray[np.floa
     upper = np.clip(np.ceil(np.round((count + 1) * PROBABILITIES, 9)), 1, count).astype(int) - 1
     lower = np.clip(np.floor(np.round((count + 1) * PROBABILITIES, 9)), 1, count).astype(int) - 1
     return np.asarray(np.where(PROBABILITIES >= 0.5, ordered[upper], ordered[lower]), dtype=np.float64)
-
-
-def forecast_whole(engine: Engine, arrived: Arrived, wanted: NDArray[np.int64] | None) -> NDArray[np.float32]:
-    """The plain forecast with all variables in; holes count as the usual value, as for the model alone."""
-    values = np.array(arrived.values, dtype=np.float32)
-    holes = np.isnan(values)
-    if holes.any():
-        usual = engine.space.restore(np.zeros_like(values), engine.slots(arrived, engine.lookback))
-        values[holes] = usual[holes]
-    x = np.empty((*values.shape, engine.n_features), dtype=np.float32)
-    x[..., 0] = values
-    if arrived.features is not None:
-        x[..., 1:] = arrived.features[:, :, None, :]
-    return engine.run(x, wanted)
 
 
 def _at_probability(table: NDArray[np.float32], probability: float) -> NDArray[np.float32]:

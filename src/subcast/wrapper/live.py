@@ -12,11 +12,11 @@ from subcast.errors import InputError
 from subcast.recent import Recent
 from subcast.retrieval import Neighbors
 from subcast.retrieval.sliding import Stream
-from subcast.series import TIME_FEATURES
+from subcast.series import time_features_of
 from subcast.wrapper.checks import Frame
-from subcast.wrapper.engine import Engine
+from subcast.wrapper.engine import Engine, shared_features
 from subcast.wrapper.settings import Settings
-from subcast.wrapper.space import clock_features, slot_of
+from subcast.wrapper.space import slot_of
 
 
 class Live:
@@ -82,13 +82,9 @@ class Live:
         return (first[0] + np.arange(engine.lookback)) % engine.space.slots
 
     def _shared(self, place: int, slots: NDArray[np.int64], settings: Settings) -> NDArray[np.float32] | None:
-        parts = []
         features = self._features()
-        if settings.features_in_distance and features is not None:
-            parts.append(features[place])
-        if self.engine.clock > 0:
-            parts.append(clock_features(slots[place], self.engine.space.slots, self.engine.clock))
-        return np.concatenate(parts) if parts else None
+        own = None if features is None else features[place]
+        return shared_features(own, slots[place], self.engine.space.slots, settings, self.engine.clock)
 
     def _row(self, step: Any) -> NDArray[np.float32]:
         """One step over all variables, NaN where nothing came."""
@@ -163,4 +159,4 @@ class Live:
         times = self._window_times()
         if not self.frame.time_features or times is None:
             return None
-        return np.stack([TIME_FEATURES[name](times) for name in self.frame.time_features], axis=1)
+        return time_features_of(times, self.frame.time_features)

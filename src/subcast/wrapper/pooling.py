@@ -47,43 +47,39 @@ def pool_mean(
     >>> pool_mean(rows, np.array([[0, 2]]), np.array([[0.5, 0.5]], np.float32), np.array([0]), 1, 2)[0, :, 0]
     array([2., 3.], dtype=float32)
     """
-    pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
-    _spread(_mean, pooled, rows, starts, weights.astype(np.float32), variables, skip)
-    return pooled
+    return _pooled(_mean, rows, starts, weights.astype(np.float32), variables, skip, length)
 
 
 def pool_median(
     rows: NDArray[np.float32], starts: NDArray[np.int64], variables: NDArray[np.int64], skip: int, length: int
 ) -> NDArray[np.float32]:
     """Median of what the neighbours read, NaN left out; 0 where none has a reading. Arguments as in `pool_mean`."""
-    pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
-    _spread(_median, pooled, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip)
-    return pooled
+    return _pooled(_median, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip, length)
 
 
 def pool_deviation(
     rows: NDArray[np.float32], starts: NDArray[np.int64], variables: NDArray[np.int64], skip: int, length: int
 ) -> NDArray[np.float32]:
     """Standard deviation of what the neighbours read; 1 where fewer than three have a reading. As in `pool_mean`."""
-    pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
-    _spread(_deviation, pooled, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip)
-    return pooled
+    return _pooled(_deviation, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip, length)
 
 
-def _spread(
+def _pooled(
     kernel: Callable[..., None],
-    pooled: NDArray[np.float32],
     rows: NDArray[np.float32],
     starts: NDArray[np.int64],
     weights: NDArray[np.float32],
     variables: NDArray[np.int64],
     skip: int,
-) -> None:
+    length: int,
+) -> NDArray[np.float32]:
     """Run a kernel on the windows, divided among the processors."""
+    pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
     workers = min(thread_count(None, 4.0 * pooled.size * starts.shape[1]), max(len(starts), 1))
     bounds = cuts(len(starts), workers)
     parts = [slice(int(a), int(z)) for a, z in pairwise(bounds)]
     run_all([partial(kernel, pooled[p], rows, starts[p], weights[p], variables, skip) for p in parts])
+    return pooled
 
 
 @numba.njit(nogil=True, cache=True)

@@ -15,7 +15,7 @@ from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
 from subcast.subsets import draw_subsets, subset_size
 from subcast.windows import Windows
-from subcast.wrapper.engine import Arrived, Completed, Engine
+from subcast.wrapper.engine import Completed, Engine
 from subcast.wrapper.settings import Settings
 
 NEIGHBORS = (5, 10, 20, 50)
@@ -58,7 +58,7 @@ class Tuner:
 
     def __init__(self, engine: Engine, windows: Windows, places: NDArray[np.int64], metric: str, seed: int) -> None:
         self.engine, self.metric, self.seed = engine, metric, seed
-        self.arrived = Arrived.of(windows, engine.space.slots)[places]
+        self.arrived = engine.arrive(windows)[places]
         self.targets = windows.targets[places]  # [b, h, n]
 
     def cases(self, settings: Settings, k: int, draws: int) -> list[Case]:
@@ -77,15 +77,14 @@ class Tuner:
         near = Neighbors(case.neighbors.index[:, :m], case.neighbors.distance[:, :m])
         return self.engine.complete(self.arrived, case.present, settings, near)
 
-    def by_model(self, case: Case, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
-        """The model's part of the forecast, [b, h, s]; of the absent variables on request."""
-        wanted = np.setdiff1d(np.arange(self.engine.n), case.present) if absent else case.present
+    def parts(
+        self, case: Case, settings: Settings, *, absent: bool = False
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The model's and the specialist's part of the forecast, [b, h, s] each; of the absent ones on request."""
         done = self.complete(case, settings)
-        return self.engine.run(self.engine.model_inputs(done, settings.correction), wanted)
-
-    def by_specialist(self, case: Case, settings: Settings, *, absent: bool = False) -> NDArray[np.float32]:
-        """The specialist's part."""
-        return self.engine.specialist(self.complete(case, settings), settings, absent=absent)
+        wanted = self.engine.others(case.present) if absent else case.present
+        model = self.engine.run(self.engine.model_inputs(done, settings.correction), wanted)
+        return model, self.engine.specialist(done, settings, absent=absent)
 
     def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
@@ -205,7 +204,8 @@ def _tune_specialist(
     tuner: Tuner, settings: Settings, free: Grid, deadline: float, advance: Callable[[int], None]
 ) -> tuple[Settings, list[dict[str, Any]]]:
     """Exponent, and ridge and lean for it, by the specialist alone at the smallest share: no pass of the model."""
-    alone = ((1.0,) * tuner.engine.horizon,)
+    engine = tuner.engine
+    alone = ((1.0,) * engine.horizon,)
     first = replace(settings, shares=settings.shares[:1], blend=alone, blend_absent=())
     k = max(free("neighbors", NEIGHBORS, settings))
     tried: list[dict[str, Any]] = []
@@ -214,23 +214,25 @@ def _tune_specialist(
         if best is not None and time.monotonic() > deadline:
             break
         cases = tuner.cases(replace(first, exponent=exponent), k, DRAWS)
-        candidates = itertools.product(
-            free("neighbors", NEIGHBORS, settings), free("ridge", RIDGES, settings), free("lean", LEANS, settings)
-        )
-        for m, ridge, lean in candidates:
-            trial = replace(first, exponent=exponent, neighbors=m, ridge=ridge, lean=lean)
-            if lean == 0 and ridge != free("ridge", RIDGES, settings)[0]:
-                continue  # the ridge does nothing then
-            error = np.mean([tuner.errors(tuner.by_specialist(case, trial), case.present) for case in cases])
-            tried.append(
-                {"part": "specialist", "exponent": exponent, "neighbors": m, "ridge": ridge, "lean": lean,
-                 "error": float(error)}
-            )  # fmt: skip
-            if best is None or error < best[0]:
-                best = (float(error), trial)
+        ridges = free("ridge", RIDGES, settings)
+        for m, ridge in itertools.product(free("neighbors", NEIGHBORS, settings), ridges):
+            leans = [lean for lean in free("lean", LEANS, settings) if lean > 0 or ridge == ridges[0]]
+            if not leans:
+                continue  # without a regression the ridge does nothing
+            trial = replace(first, exponent=exponent, neighbors=m, ridge=ridge, lean=max(leans))
+            done = [tuner.complete(case, trial) for case in cases]  # serves every lean
+            for lean in leans:
+                trial = replace(trial, lean=lean)
+                error = float(np.mean([tuner.errors(engine.specialist(each, trial), each.present) for each in done]))
+                tried.append(
+                    {"part": "specialist", "exponent": exponent, "neighbors": m, "ridge": ridge, "lean": lean,
+                     "error": error}
+                )  # fmt: skip
+                if best is None or error < best[0]:
+                    best = (error, trial)
         advance(1)
-    if tuner.engine.plans is not None:
-        tuner.engine.plans.clear()
+    if engine.plans is not None:
+        engine.plans.clear()
     assert best is not None
     found = best[1]
     ridge = settings.ridge if found.lean == 0 else found.ridge
@@ -252,7 +254,7 @@ def _tune_model(
         marks = replace(candidate, blend=((1.0,) * tuner.engine.horizon,) * len(candidate.shares))
         per_share: list[list[NDArray[np.float64]]] = [[] for _ in candidate.shares]
         for case in cases:
-            model, own = tuner.by_model(case, marks), tuner.by_specialist(case, marks)
+            model, own = tuner.parts(case, marks)
             per_share[case.share].append(_blend_errors(tuner, model, own, case.present))
         tables = [np.mean(errors, axis=0) for errors in per_share]  # [blends, blocks, h] for each share
         if not units:
@@ -287,10 +289,9 @@ def _tune_absent(tuner: Tuner, settings: Settings, cases: list[Case]) -> tuple[t
     marks = replace(settings, blend=((1.0,) * tuner.engine.horizon,) * len(settings.shares))
     rows = [(0.0,) * tuner.engine.horizon for _ in settings.shares]
     for case in cases[::DRAWS]:
-        absent = np.setdiff1d(np.arange(tuner.engine.n), case.present)
+        absent = tuner.engine.others(case.present)
         if absent.size:
-            model = tuner.by_model(case, marks, absent=True)
-            own = tuner.by_specialist(case, marks, absent=True)
+            model, own = tuner.parts(case, marks, absent=True)
             rows[case.share] = _steady_blend(_blend_errors(tuner, model, own, absent))
     return tuple(rows)
 
