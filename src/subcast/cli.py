@@ -276,7 +276,7 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="An experiment, or all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all.")] = None,
     listing: Annotated[
         bool, typer.Option("--list", help="Show the experiments and how many records there are.")
     ] = False,
@@ -295,7 +295,9 @@ def reproduce(
 ) -> None:
     """Run the paper's tables and figures; what was interrupted goes on where it was.
 
-    Try `subcast reproduce --list`, `subcast reproduce table-main --dataset ecg5000 --models tcn`,
+    Experiments of the same model share what it costs when they are run together.
+
+    Try `subcast reproduce --list`, `subcast reproduce table-main table-knn --dataset ecg5000 --models tcn`,
     or without any data `subcast reproduce table-main --dataset clouds-small --models tcn --draws 3`.
     """
     from subcast.commands.reproduce import list_experiments, run_reproduction, show_experiments
@@ -306,11 +308,11 @@ def reproduce(
         else:
             show_experiments(results)
         return
-    if name is None:
+    if not names:
         raise InputError("name an experiment, or all: `subcast reproduce --list` shows them")
     try:
         written = run_reproduction(
-            name,
+            names,
             datasets=dataset or (),
             models=models or (),
             seeds=seeds,

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from subcast.errors import InputError
-from subcast.experiments.context import Context
+from subcast.evaluation import wrapped
+from subcast.experiments.context import Context, Study
 from subcast.experiments.declare import get_experiment, load_experiments
 from subcast.experiments.measures import MEASURES, make_measure, summarise
-from subcast.experiments.methods import METHODS
+from subcast.experiments.methods import METHODS, make_method
 from subcast.experiments.ranks import pagerank
-from subcast.experiments.run import Places, run_cell, run_experiment
+from subcast.experiments.run import Places, run_cell, run_cells
 
 ISSUED = {
     "table-oracle-partial", "figure-subset-size", "table-apriori", "table-identity", "table-main",
@@ -45,27 +46,28 @@ def test_the_catalogue_is_whole():
 
 @pytest.mark.parametrize("name", sorted(set(load_experiments()) - {"table-apriori"}))
 def test_every_experiment_runs_on_the_small_dataset(name, places):
-    experiment, cells = small_cells(name)
+    _, cells = small_cells(name)
     said = []
-    paths = run_experiment(experiment, cells, places, say=said.append, progress=False)
+    paths = run_cells(cells, places, say=said.append, progress=False)
     assert len(paths) == len(cells) == 1, said
     record = json.loads(paths[0].read_text())
     assert record["experiment"] == name
     assert record["figures"]
     assert not paths[0].with_suffix(".begun").exists()
-    assert "there already" in _said_again(experiment, cells, places)
+    assert "there already" in _said_again(cells, places)
 
 
-def _said_again(experiment, cells, places):
+def _said_again(cells, places):
     said = []
-    run_experiment(experiment, cells, places, say=said.append, progress=False)
+    run_cells(cells, places, say=said.append, progress=False)
     return said[-1]
 
 
 def test_an_interrupted_cell_goes_on_where_it_was(places, tmp_path, monkeypatch):
     _, cells = small_cells("table-oracle-partial")
     here = Places(tmp_path, places.checkpoints)
-    run_cell(cells[0], here, say=lambda text: None, progress=False)
+    study = Study.of(cells[0], places.checkpoints, progress=False)
+    run_cell(cells[0], here, study, say=lambda text: None)
     whole = json.loads(here.record(cells[0]).read_text())["figures"]
     here.record(cells[0]).unlink()
 
@@ -80,9 +82,9 @@ def test_an_interrupted_cell_goes_on_where_it_was(places, tmp_path, monkeypatch)
 
     monkeypatch.setattr(kind, "run", stops)
     with pytest.raises(KeyboardInterrupt):
-        run_cell(cells[0], here, say=lambda text: None, progress=False)
+        run_cell(cells[0], here, study, say=lambda text: None)
     assert here.begun(cells[0]).exists()
-    run_cell(cells[0], here, say=lambda text: None, progress=False)
+    run_cell(cells[0], here, study, say=lambda text: None)
     assert asked == [0, 1, 1]  # the first unit was not done again
     assert json.loads(here.record(cells[0]).read_text())["figures"] == whole
 
@@ -91,19 +93,73 @@ def test_a_cell_without_its_model_is_passed_over(tmp_path):
     experiment = get_experiment("table-main")
     cells = experiment.cells("quick", datasets=("ecg5000",), models=("tcn",))
     said = []
-    assert run_experiment(experiment, cells, Places(tmp_path, (tmp_path,)), say=said.append, progress=False) == []
+    assert run_cells(cells, Places(tmp_path, (tmp_path,)), say=said.append, progress=False) == []
     assert "passed over" in said[0]
 
 
 def test_the_oracle_is_the_model_with_everything(places):
     _, cells = small_cells("table-oracle-partial")
-    context = Context(cells[0], places.checkpoints, progress=False)
+    context = Context(cells[0], Study.of(cells[0], places.checkpoints, progress=False))
     result = make_measure(context).run(0)
     present = context.draws()[0]
-    off = context.model(context.test.batch().inputs)[:, :, present] - context.test.targets[:, :, present]
+    off = context.study.model(context.test.batch().inputs)[:, :, present] - context.test.targets[:, :, present]
     for step in range(12):
         expected = np.nanmean(np.abs(off[:, step]))
         assert result["errors"]["oracle"]["mae"][step] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def study(places):
+    _, cells = small_cells("table-main")
+    return Study.of(cells[0], places.checkpoints, progress=False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"neighbors": 2}, {"weighting": "uniform"}, {"weighting": "distance", "exponent": 1.0}, {"temperature": 10.0}],
+)
+def test_weightings_that_share_forecasts_give_what_the_wrapper_gives(options, study):
+    _, cells = small_cells("figure-neighbors")
+    context = Context(cells[0], study)
+    present = context.draws()[1]
+    make_method(context, "fdw", neighbors=7)(context.test, present)  # more neighbours than are asked for below
+    expected = wrapped(study.paper_with(**options))(context.test, present)
+    np.testing.assert_allclose(make_method(context, "fdw", **options)(context.test, present), expected, rtol=1e-5)
+
+
+def test_cells_of_one_study_pay_for_a_forecast_once(study):
+    study.errors.clear()
+    study.fillings.clear()
+    passes, found = [], []
+    for name in ("table-weighting", "table-knn", "table-scalable"):
+        _, cells = small_cells(name)
+        before = study.paper.engine.passes
+        found.append(make_measure(Context(cells[0], study)).run(0)["errors"]["fdw"])
+        passes.append(study.paper.engine.passes - before)
+    assert found[0] == found[1] == found[2]
+    assert passes[1] == 0
+    windows = len(Context(cells[0], study).test)
+    assert passes[0] >= 5 * windows  # five fillings for three weightings, and what FDW compares with
+    assert passes[0] < 10 * windows + len(study.paper.engine.bank)
+
+
+def test_forecasts_kept_are_bounded(study, monkeypatch):
+    _, cells = small_cells("table-weighting")
+    context = Context(cells[0], study)
+    monkeypatch.setattr("subcast.experiments.context.KEPT_BYTES", 1)
+    for present in context.draws():
+        make_method(context, "fdw")(context.test, present)
+    assert len(study.fillings) == 1
+
+
+def test_a_hardened_model_is_compared_only_where_there_is_one(tmp_path):
+    experiment = get_experiment("table-main")
+    cell = experiment.cells("quick", datasets=("clouds",), models=("tcn",))[0]
+    context = Context(cell, Study.of(cell, (tmp_path,), progress=False))
+    assert "hardened" not in make_measure(context).names
+    _, cells = small_cells("table-main")
+    small = Context(cells[0], Study.of(cells[0], (tmp_path,), progress=False))
+    assert "hardened" in make_measure(small).names
 
 
 def test_summaries_of_known_errors():

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from subcast.errors import InputError
-from subcast.experiments.declare import Experiment, get_experiment, load_experiments
-from subcast.experiments.run import Places, run_experiment
+from subcast.experiments.declare import get_experiment, load_experiments
+from subcast.experiments.run import Places, run_cells
 
 
 def list_experiments(results: Path) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def show_experiments(results: Path) -> None:
 
 
 def run_reproduction(
-    name: str,
+    names: Sequence[str],
     *,
     datasets: Sequence[str] = (),
     models: Sequence[str] = (),
@@ -53,12 +53,12 @@ def run_reproduction(
     again: bool = False,
     quiet: bool = False,
 ) -> list[Path]:
-    """Run an experiment, or all of them, and give the records' paths.
+    """Run some experiments, or all of them, and give the records' paths.
 
     Parameters
     ----------
-    name
-        of an experiment, or "all"
+    names
+        of experiments, or "all"
     datasets, models
         only these
     seeds, draws, every
@@ -72,19 +72,22 @@ def run_reproduction(
     quiet
         say nothing
     """
-    chosen: list[Experiment] = list(load_experiments().values()) if name == "all" else [get_experiment(name)]
+    chosen = load_experiments().values() if "all" in names else [get_experiment(name) for name in names]
     console = Console(stderr=True, highlight=False)
-    places = Places(results, tuple(checkpoints))
-    written: list[Path] = []
-    for experiment in chosen:
-        cells = experiment.cells(
+    cells = [
+        cell
+        for experiment in chosen
+        for cell in experiment.cells(
             scale, datasets=tuple(datasets), models=tuple(models), seeds=seeds, draws=draws, every=every
         )
-        say = (lambda text: None) if quiet else (lambda text: console.print(text))
-        written += run_experiment(experiment, cells, places, again=again, say=say, progress=not quiet)
+    ]
+    cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed))  # those share their model and its forecasts
+    say = (lambda text: None) if quiet else (lambda text: console.print(text))
+    places = Places(results, tuple(checkpoints))
+    written = run_cells(cells, places, again=again, say=say, progress=not quiet)
     if not written:
         raise InputError(
-            f"nothing could be run of {name}: the data (SUBCAST_DATA) or the trained models "
+            f"nothing could be run of {', '.join(names)}: the data (SUBCAST_DATA) or the trained models "
             f"({', '.join(str(folder) for folder in checkpoints)}) are not there"
         )
     return written

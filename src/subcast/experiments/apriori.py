@@ -13,8 +13,11 @@ from subcast.training import TrainConfig, train
 
 def train_on(context: Context, present: NDArray[np.int64], epochs: int | None) -> NDArray[np.float32]:
     """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s]."""
-    split = split_data(context.series.select(present), context.cell.dataset)
-    config = TrainConfig(seed=context.cell.seed, progress=False)
+    split = split_data(context.study.series.select(present), context.cell.dataset)
+    dataset, seed = context.cell.dataset, context.cell.seed
+    published = split.train.protocol.name == "paper" and not dataset.startswith("clouds")
+    config = TrainConfig.paper(dataset, seed=seed) if published else TrainConfig(seed=seed)  # as the whole model was
+    config = replace(config, progress=False)
     if epochs is not None:
         config = replace(config, epochs=int(epochs))
     model = train(context.cell.model, split.train, split.val, config)

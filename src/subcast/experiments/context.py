@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,20 @@ from numpy.typing import NDArray
 from subcast.checkpoint import is_saved_forecaster, load_forecaster
 from subcast.datasets import load_dataset
 from subcast.errors import DataNotFoundError
+from subcast.evaluation import Method
 from subcast.experiments.declare import Cell
 from subcast.metrics import ErrorSums
-from subcast.retrieval import QueryTable
+from subcast.retrieval import Neighbors, QueryTable
 from subcast.series import Series
 from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
 from subcast.wrapper import Settings, SubsetForecaster
 
 LOOKBACK, HORIZON, STEP, SHARE, SEED = 12, 12, 12, 0.15, 2022
+TUNING_SECONDS = 600.0  # never binding: settings must not hang on how busy the machine is
+AT_ONCE = 256  # windows filled together
+KEPT_BYTES = 512 << 20  # of forecasts of filled windows
+QUICK_TO_TRAIN = "clouds-small"
 OPTIONS: dict[str, dict[str, Any]] = {
     "clouds": {"n_plants": 137, "n_steps": 10_000},
     "clouds-small": {"n_plants": 20, "n_steps": 2_500},
@@ -47,38 +53,93 @@ def thinned(windows: Windows, most: int) -> Windows:
     return windows[:: max(1, len(windows) // most)]
 
 
-@dataclass
-class Context:
-    """A cell at work.
+@dataclass(frozen=True, eq=False)
+class Fillings:
+    """What the published method forecasts before it weighs: the nearest neighbours first.
 
     Parameters
     ----------
-    cell
-        what is measured
+    each, seen
+        forecasts of the windows filled from each neighbour, and of the neighbours themselves, [b, k, h, s]
+    neighbors
+        the neighbours
+    """
+
+    each: NDArray[np.float32]
+    seen: NDArray[np.float32]
+    neighbors: Neighbors
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.each.nbytes + self.seen.nbytes
+
+    @classmethod
+    def joined(cls, parts: Iterable[Fillings]) -> Fillings:
+        """One after the other."""
+        parts = list(parts)
+        index, distance = (
+            np.concatenate([getattr(part.neighbors, name) for part in parts]) for name in ("index", "distance")
+        )
+        return cls(
+            np.concatenate([part.each for part in parts]),
+            np.concatenate([part.seen for part in parts]),
+            Neighbors(index, distance),
+        )
+
+    def nearest(self, m: int) -> Fillings:
+        """Those of the m nearest alone."""
+        near = Neighbors(self.neighbors.index[:, :m], self.neighbors.distance[:, :m])
+        return Fillings(self.each[:, :m], self.seen[:, :m], near)
+
+
+@dataclass
+class Study:
+    """One trained model on one dataset: what all its cells share, each part made when it is first needed.
+
+    Parameters
+    ----------
+    dataset, kind, seed
+        the data, the kind of model ("" for none) and the seed it was trained with
     checkpoints
         folders of trained models, looked through in turn; a model trained on the way goes to the last
     progress
         whether to show bars
     """
 
-    cell: Cell
+    dataset: str
+    kind: str
+    seed: int
     checkpoints: tuple[Path, ...]
     progress: bool = True
+    errors: dict[Hashable, ErrorSums] = field(default_factory=dict)
+    """Errors that were measured, by method, draw of S and windows: many experiments ask for the same."""
+    fillings: dict[Hashable, Fillings] = field(default_factory=dict)
+    """Forecasts of filled windows, the newest last: the weightings of one bank share them."""
+
+    @classmethod
+    def of(cls, cell: Cell, checkpoints: tuple[Path, ...], progress: bool = True) -> Study:
+        """The study that a cell belongs to."""
+        return cls(cell.dataset, cell.model, cell.seed, checkpoints, progress)
+
+    def serves(self, cell: Cell) -> bool:
+        """Whether a cell belongs to it."""
+        return (cell.dataset, cell.model, cell.seed) == (self.dataset, self.kind, self.seed)
 
     @cached_property
     def series(self) -> Series:
         """The data."""
-        return open_data(self.cell.dataset)
+        return open_data(self.dataset)
 
     @cached_property
     def split(self) -> Split:
         """Its parts."""
-        return split_data(self.series, self.cell.dataset)
+        return split_data(self.series, self.dataset)
 
-    @cached_property
-    def test(self) -> Windows:
-        """Every so many test windows."""
-        return self.split.test[:: self.cell.every]
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return self.series.n_variables
 
     def some_of_validation(self, most: int) -> Windows:
         """About so many validation windows, evenly spread."""
@@ -86,22 +147,26 @@ class Context:
 
     @cached_property
     def model(self) -> Any:
-        """The trained model of the cell."""
+        """The trained model."""
         return self.trained()
 
-    @property
-    def n(self) -> int:
-        """The number of variables."""
-        return self.series.n_variables
+    def trained_name(self, variant: str = "") -> str:
+        """What the folder of the model, or of a variant of it (identity, hardened), is called."""
+        middle = f"-{variant}" if variant else ""
+        return f"{self.kind}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
+
+    def has_trained(self, variant: str) -> bool:
+        """Whether a variant of the model is there, or is quick to train."""
+        name = self.trained_name(variant)
+        return self.dataset == QUICK_TO_TRAIN or any(is_saved_forecaster(folder / name) for folder in self.checkpoints)
 
     def trained(self, variant: str = "") -> Any:
-        """A model by the cell's name and a variant (identity, hardened): loaded, or trained where that is quick."""
-        seed = f"-seed{self.cell.seed}" if self.cell.seed else ""
-        name = f"{self.cell.model}{f'-{variant}' if variant else ''}-{self.cell.dataset}{seed}"
+        """The model or a variant of it: loaded, or trained where that is quick."""
+        name = self.trained_name(variant)
         for folder in self.checkpoints:
             if is_saved_forecaster(folder / name):
                 return load_forecaster(folder / name)
-        if self.cell.dataset != "clouds-small":
+        if self.dataset != QUICK_TO_TRAIN:
             where = " or ".join(str(folder) for folder in self.checkpoints)
             raise DataNotFoundError(
                 f"there is no trained model {name} in {where}: train it first "
@@ -114,48 +179,93 @@ class Context:
         from subcast.training import TrainConfig, train
 
         options: dict[str, Any] = {"graph": "identity"} if variant == "identity" else {}
-        settings = TrainConfig(epochs=4, seed=self.cell.seed, progress=False)
+        settings = TrainConfig(epochs=4, seed=self.seed, progress=False)
         if variant == "hardened":
             settings = replace(settings, variable_dropout=0.5)
-        trained = train(self.cell.model, self.split.train, self.split.val, settings, **options)
+        trained = train(self.kind, self.split.train, self.split.val, settings, **options)
         trained.save(self.checkpoints[-1] / name)
         return trained
-
-    def draws(self, share: float = SHARE, draws: int | None = None) -> list[NDArray[np.int64]]:
-        """The draws of S, the same for every method and experiment."""
-        count = self.cell.draws if draws is None else draws
-        return [np.sort(draw) for draw in draw_subsets(self.n, share=share, draws=count, seed=SEED)]
-
-    @cached_property
-    def whole(self) -> NDArray[np.float32]:
-        """The model's forecasts of all test windows with all variables in, [b, h, n]."""
-        parts = [self.model(batch.inputs) for batch in self.test.batches(256)]
-        return np.concatenate(parts)
 
     @cached_property
     def paper(self) -> SubsetForecaster:
         """The published method, whose engine serves all its variants of the same bank."""
         return SubsetForecaster.paper(self.model, progress=self.progress).fit(self.split.train)
 
-    def paper_with(self, **changes: Any) -> SubsetForecaster:
+    @cached_property
+    def default(self) -> SubsetForecaster:
+        """The default of subcast, tuned on validation windows for as long as it takes."""
+        robust = SubsetForecaster(self.model, seconds=TUNING_SECONDS, progress=self.progress)
+        return robust.fit(self.split.train, self.split.val)
+
+    def paper_with(self, fraction: float = 1.0, **changes: Any) -> SubsetForecaster:
         """The published method with other settings; what the neighbours' own forecasts cost is paid once."""
-        fraction = changes.pop("fraction", 1.0)
         settings = Settings.paper(**changes)
         if fraction < 1.0:
             settings = replace(settings, bank_share=fraction)
             return SubsetForecaster(self.model, settings=settings, progress=False).fit(self.split.train)
         return self.paper.with_settings(settings)
 
-    @cached_property
-    def default(self) -> SubsetForecaster:
-        """The default of subcast, tuned on validation windows."""
-        return SubsetForecaster(self.model, progress=self.progress).fit(self.split.train, self.split.val)
-
     def query_table(self, robust: SubsetForecaster, **options: Any) -> QueryTable:
         """The appendix's table over the bank of a wrapper, its first ranges set by validation windows."""
         windows = robust.engine.windows_in_space(self.some_of_validation(200), robust.settings)
         return QueryTable(robust.engine.bank, windows, **options)
 
+
+@dataclass
+class Context:
+    """A cell at work.
+
+    Parameters
+    ----------
+    cell
+        what is measured
+    study
+        the trained model and data it is measured on
+    """
+
+    cell: Cell
+    study: Study
+
+    @cached_property
+    def test(self) -> Windows:
+        """Every so many test windows."""
+        return self.study.split.test[:: self.cell.every]
+
+    def draws(self, share: float = SHARE, draws: int | None = None) -> list[NDArray[np.int64]]:
+        """The draws of S, the same for every method and experiment."""
+        count = self.cell.draws if draws is None else draws
+        return [np.sort(draw) for draw in draw_subsets(self.study.n, share=share, draws=count, seed=SEED)]
+
+    @cached_property
+    def whole(self) -> NDArray[np.float32]:
+        """The model's forecasts of all test windows with all variables in, [b, h, n]."""
+        parts = [self.study.model(batch.inputs) for batch in self.test.batches(256)]
+        return np.concatenate(parts)
+
     def errors(self, forecast: NDArray[np.floating[Any]], present: NDArray[np.int64]) -> ErrorSums:
         """The errors of forecasts of S over the test windows."""
         return ErrorSums.of(forecast, self.test.targets[:, :, present])
+
+    def measured(self, method: Hashable, present: NDArray[np.int64], forecast: Method) -> ErrorSums:
+        """The errors of a method under a draw of S: forecast now, or known from an experiment before."""
+        key = (method, self.test.starts, present.tobytes())
+        if key not in self.study.errors:
+            self.study.errors[key] = self.errors(forecast(self.test, present), present)
+        return self.study.errors[key]
+
+    def fillings(self, robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> Fillings:
+        """What a wrapper of the published kind weighs, made once for all that share neighbours and windows."""
+        settings, engine, kept = robust.settings, robust.engine, self.study.fillings
+        key = (windows.starts, present.tobytes(), settings.exponent, settings.bank_share)
+        found = kept.pop(key, None)
+        m = min(settings.neighbors, len(engine.bank))
+        if found is None or found.each.shape[1] < m:
+            arrived = engine.arrive(windows)
+            found = Fillings.joined(
+                Fillings(*engine.each_forecast(arrived[first : first + AT_ONCE], present, settings))
+                for first in range(0, len(arrived), AT_ONCE)
+            )
+        kept[key] = found
+        while len(kept) > 1 and sum(one.size for one in kept.values()) > KEPT_BYTES:
+            kept.pop(next(iter(kept)))
+        return found.nearest(m)

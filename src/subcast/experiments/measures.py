@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from subcast import weighting
 from subcast.errors import InputError
+from subcast.evaluation import Method
 from subcast.experiments.context import SEED, SHARE, STEP, Context, thinned
 from subcast.experiments.methods import make_method
 from subcast.experiments.ranks import pagerank
-from subcast.metrics import paired_gap
+from subcast.metrics import ErrorSums, paired_gap
 from subcast.retrieval import QueryTable
 from subcast.subsets import cluster_variables, draw_cluster_subsets
 
@@ -66,16 +67,18 @@ class Errors:
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
-        applies = [told for told in options["methods"] if _applies(context, told)]
-        self.methods = {told["name"]: _maker(context, told) for told in applies}
+        self.names = [told["name"] for told in options["methods"] if _applies(context, told)]
+        # Those with the most neighbours first: what they forecast holds what those with fewer need.
+        told = sorted(options["methods"], key=lambda told: -int(told.get("neighbors", 0)))
+        self.methods = {one["name"]: _Named(context, one) for one in told if one["name"] in self.names}
         self.groups = _groups(context, options)
         self.units = sum(len(draws) for draws in self.groups.values())
 
     def run(self, unit: int) -> Result:
         """All methods under one draw."""
         group, present = _unit(self.groups, unit)
-        forecasts = {name: maker()(self.context.test, present) for name, maker in self.methods.items()}
-        return {"group": group, "errors": _errors(self.context, forecasts, present)}
+        errors = {name: _plain(method.errors(present)) for name, method in self.methods.items()}
+        return {"group": group, "errors": {name: errors[name] for name in self.names}}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps of every group."""
@@ -85,12 +88,9 @@ class Errors:
         }
 
 
-def _errors(context: Context, forecasts: Mapping[str, NDArray[Any]], present: NDArray[np.int64]) -> Result:
-    """The errors of each method's forecasts of S by step, as plain values."""
-    sums = {name: context.errors(forecast, present) for name, forecast in forecasts.items()}
-    return {
-        name: {"mae": found.mae_by_step.tolist(), "rmse": found.rmse_by_step.tolist()} for name, found in sums.items()
-    }
+def _plain(errors: ErrorSums) -> Result:
+    """Errors by step as plain values."""
+    return {"mae": errors.mae_by_step.tolist(), "rmse": errors.rmse_by_step.tolist()}
 
 
 def summarise(results: Sequence[Result], step: int = STEP) -> Result:
@@ -126,7 +126,7 @@ class ReciprocalRank:
         self.groups = _groups(context, options)
         self.units = sum(len(draws) for draws in self.groups.values())
         self.robust = nothing_to_forecast(context)
-        self.windows = context.some_of_validation(int(options.get("windows", 500)))
+        self.windows = context.study.some_of_validation(int(options.get("windows", 500)))
         self.arrived = self.robust.engine.arrive(self.windows)
 
     @cached_property
@@ -163,12 +163,12 @@ class WeightingRank:
         self.context = context
         self.all_draws = context.draws()
         self.units = len(self.all_draws)
-        self.windows = context.some_of_validation(int(options.get("windows", 200)))
+        self.windows = context.study.some_of_validation(int(options.get("windows", 200)))
 
     def run(self, unit: int) -> Result:
         """Mean reciprocal ranks under one draw."""
         present = self.all_draws[unit]
-        robust = self.context.paper
+        robust = self.context.study.paper
         engine, settings = robust.engine, robust.settings
         each, seen, neighbors = engine.each_forecast(engine.arrive(self.windows), present, settings)
         truth = self.windows.targets[:, None][..., present]  # [b, 1, h, s]
@@ -203,15 +203,10 @@ class Apriori:
         """Train on one S, and compare on the test windows."""
         from subcast.experiments.apriori import train_on
 
-        present = self.all_draws[unit]
-        alone = train_on(self.context, present, self.epochs)
-        forecasts = {
-            "oracle": self.context.whole[:, :, present],
-            "apriori": alone,
-            "fdw": make_method(self.context, "fdw")(self.context.test, present),
-            "subcast": make_method(self.context, "subcast")(self.context.test, present),
-        }
-        return {"errors": _errors(self.context, forecasts, present)}
+        context, present = self.context, self.all_draws[unit]
+        errors = {name: _Named(context, {"name": name}).errors(present) for name in ("oracle", "fdw", "subcast")}
+        errors["apriori"] = context.errors(train_on(context, present, self.epochs), present)
+        return {"errors": {name: _plain(found) for name, found in errors.items()}}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps."""
@@ -230,7 +225,7 @@ class PageRank:
     @cached_property
     def importance(self) -> NDArray[np.float64]:
         """The PageRank of each variable in the model's graph, [n]."""
-        graph = self.context.model.graph()
+        graph = self.context.study.model.graph()
         if graph is None:
             raise InputError(f"{self.context.cell.model} has no graph: PageRank needs one of mtgnn, astgcn, mstgcn")
         return pagerank(graph)
@@ -238,10 +233,10 @@ class PageRank:
     def run(self, unit: int) -> Result:
         """Sum of PageRank and gap of one draw."""
         present = self.all_draws[unit]
-        absent = np.setdiff1d(np.arange(self.context.n), present)
-        partial = make_method(self.context, "partial")(self.context.test, present)
-        ours = self.context.errors(partial, present).at(STEP).mae
-        best = self.context.errors(self.context.whole[:, :, present], present).at(STEP).mae
+        absent = np.setdiff1d(np.arange(self.context.study.n), present)
+        ours, best = (
+            _Named(self.context, {"name": name}).errors(present).at(STEP).mae for name in ("partial", "oracle")
+        )
         return {"pagerank": float(self.importance[absent].sum()), "gap": ours - best}
 
     def summary(self, results: Sequence[Result]) -> Result:
@@ -268,7 +263,7 @@ class Rounds:
     @cached_property
     def table(self) -> QueryTable:
         """The query table, made once."""
-        return self.context.query_table(self.robust)
+        return self.context.study.query_table(self.robust)
 
     def run(self, unit: int) -> Result:
         """Mean rounds for every number of neighbours under one draw."""
@@ -296,7 +291,7 @@ class Datasets:
 
     def run(self, unit: int) -> Result:
         """Its facts."""
-        series, split = self.context.series, self.context.split
+        series, split = self.context.study.series, self.context.study.split
         return {
             "steps": len(series),
             "variables": series.n_variables,
@@ -317,28 +312,36 @@ def nothing_to_forecast(context: Context) -> Any:
     from subcast.wrapper import SubsetForecaster
 
     def still(x: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.repeat(x[:, -1:, :, 0], context.split.train.horizon, axis=1)
+        return np.repeat(x[:, -1:, :, 0], context.study.split.train.horizon, axis=1)
 
-    return SubsetForecaster.paper(still, progress=False).fit(context.split.train)
+    return SubsetForecaster.paper(still, progress=False).fit(context.study.split.train)
 
 
-def _maker(context: Context, told: Mapping[str, Any]) -> Callable[[], Any]:
-    """A method that is made when it is first needed."""
-    options = {name: value for name, value in told.items() if name not in ("name", "method")}
-    kind = told.get("method", told["name"])
-    made: list[Any] = []
+class _Named:
+    """A method as a declaration tells it, made when it is first needed."""
 
-    def get() -> Any:
-        if not made:
-            made.append(make_method(context, kind, **options))
-        return made[0]
+    def __init__(self, context: Context, told: Mapping[str, Any]) -> None:
+        self.context = context
+        self.kind = told.get("method", told["name"])
+        self.options = {name: value for name, value in told.items() if name not in ("name", "method")}
 
-    return get
+    @cached_property
+    def forecast(self) -> Method:
+        """The method."""
+        return make_method(self.context, self.kind, **self.options)
+
+    def errors(self, present: NDArray[np.int64]) -> ErrorSums:
+        """Its errors under a draw of S."""
+        key = (self.kind, *sorted(self.options.items()))
+        return self.context.measured(key, present, lambda *asked: self.forecast(*asked))
 
 
 def _applies(context: Context, told: Mapping[str, Any]) -> bool:
-    """Whether a method makes sense for the data: a season needs times."""
-    return told.get("method", told["name"]) != "seasonal-naive" or context.series.times is not None
+    """Whether a method can be asked: a season needs times, a hardened model must have been trained."""
+    kind = told.get("method", told["name"])
+    if kind == "seasonal-naive":
+        return context.study.series.times is not None
+    return kind != "hardened" or context.study.has_trained("hardened")
 
 
 def _groups(context: Context, options: Mapping[str, Any]) -> dict[str, list[NDArray[np.int64]]]:
@@ -362,7 +365,7 @@ def _clusters(context: Context) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # fewer clusters than asked for: the record says how many
-        return cluster_variables(context.split.train.series)
+        return cluster_variables(context.study.split.train.series)
 
 
 def _unit(groups: Mapping[str, Sequence[NDArray[np.int64]]], unit: int) -> tuple[str, NDArray[np.int64]]:

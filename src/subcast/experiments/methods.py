@@ -42,19 +42,26 @@ def _oracle(context: Context) -> Method:
 
 @method("partial")
 def _partial(context: Context) -> Method:
-    return partial_inputs(context.paper)
+    return partial_inputs(context.study.paper)
 
 
 @method("fdw")
 def _fdw(context: Context, **changes: Any) -> Method:
-    return wrapped(context.paper_with(**changes))
+    """The published method: its weightings share the forecasts of the filled windows."""
+    robust = context.study.paper_with(**changes)
+
+    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        made = context.fillings(robust, windows, present)
+        return robust.engine.weighted(made.each, made.seen, made.neighbors, present, robust.settings)[0]
+
+    return forecast
 
 
 @method("scalable")
 def _scalable(context: Context, neighbour: int = 10) -> Method:
     """FDW with neighbours from the query table of the appendix."""
-    engine, settings = context.paper.engine, context.paper.settings
-    table = context.query_table(context.paper, neighbour=neighbour)
+    engine, settings = context.study.paper.engine, context.study.paper.settings
+    table = context.study.query_table(context.study.paper, neighbour=neighbour)
 
     def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         arrived = engine.arrive(part)
@@ -72,12 +79,12 @@ def _scalable(context: Context, neighbour: int = 10) -> Method:
 
 @method("subcast")
 def _subcast(context: Context) -> Method:
-    return wrapped(context.default)
+    return wrapped(context.study.default)
 
 
 @method("neighbor-forecast")
 def _neighbor_forecast(context: Context, neighbors: int = 5) -> Method:
-    return baselines.NeighborForecast.fit(context.split.train, neighbors=neighbors)
+    return baselines.NeighborForecast.fit(context.study.split.train, neighbors=neighbors)
 
 
 IMPUTERS: dict[str, Callable[[Windows], baselines.Imputer]] = {
@@ -91,7 +98,7 @@ IMPUTERS: dict[str, Callable[[Windows], baselines.Imputer]] = {
 
 def _imputer(fit: Callable[[Windows], baselines.Imputer]) -> Maker:
     def maker(context: Context) -> Method:
-        return baselines.imputed(context.model, fit(context.split.train))
+        return baselines.imputed(context.study.model, fit(context.study.split.train))
 
     return maker
 
@@ -101,23 +108,23 @@ METHODS |= {name: _imputer(fit) for name, fit in IMPUTERS.items()}
 
 @method("last-value")
 def _last_value(context: Context) -> Method:
-    return baselines.LastValue.fit(context.split.train)
+    return baselines.LastValue.fit(context.study.split.train)
 
 
 @method("seasonal-naive")
 def _seasonal_naive(context: Context) -> Method:
-    return baselines.SeasonalNaive.fit(context.split.train, history=context.series)
+    return baselines.SeasonalNaive.fit(context.study.split.train, history=context.study.series)
 
 
 @method("linear")
 def _linear(context: Context) -> Method:
-    return baselines.LinearForecaster.fit(context.split.train, loss="absolute")
+    return baselines.LinearForecaster.fit(context.study.split.train, loss="absolute")
 
 
 @method("hardened")
 def _hardened(context: Context) -> Method:
     """Partial of a model trained with random variables dropped."""
-    model = context.trained("hardened")
+    model = context.study.trained("hardened")
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         return np.asarray(model.predict(windows.batch().inputs, present=present, wanted=present))
@@ -128,7 +135,7 @@ def _hardened(context: Context) -> Method:
 @method("identity")
 def _identity(context: Context) -> Method:
     """A model trained and run with the identity for its graph, all variables in."""
-    model = context.trained("identity")
+    model = context.study.trained("identity")
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         return np.asarray(model.predict(windows.batch().inputs, wanted=present))

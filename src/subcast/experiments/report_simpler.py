@@ -12,7 +12,6 @@ from subcast.metrics import paired_gap
 SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "partial")
 EXPERIMENTS = (
     "table-main",
-    "table-hardened",
     "table-imputation",
     "table-apriori",
     "table-correlated",

@@ -14,8 +14,8 @@ from typing import Any
 from subcast import __version__
 from subcast.atomic import whole_file
 from subcast.errors import SubcastError
-from subcast.experiments.context import Context
-from subcast.experiments.declare import Cell, Experiment
+from subcast.experiments.context import Context, Study
+from subcast.experiments.declare import Cell
 from subcast.experiments.measures import make_measure
 
 RESULTS = Path("results") / "reproduce"
@@ -46,8 +46,7 @@ class Places:
         return self.record(cell).with_suffix(".begun")
 
 
-def run_experiment(
-    experiment: Experiment,
+def run_cells(
     cells: Sequence[Cell],
     places: Places,
     *,
@@ -57,28 +56,31 @@ def run_experiment(
 ) -> list[Path]:
     """Run the cells that have no record yet (or all, again), and give the paths of the records there are.
 
-    A cell that cannot be run (its data or its model is not there) is said and passed over.
+    Cells of one dataset and model share what is made of them, so they are best given one after the other. A cell that
+    cannot be run (its data or its model is not there) is said and passed over.
     """
     written = []
+    study: Study | None = None
     for place, cell in enumerate(cells, 1):
-        path = places.record(cell)
+        path, title = places.record(cell), f"{cell.experiment.name} {cell.name}"
         if path.exists() and not again and _covers(path, cell):
-            say(f"{experiment.name} {cell.name}: there already")
+            say(f"{title}: there already")
             written.append(path)
             continue
+        if study is None or not study.serves(cell):
+            study = Study.of(cell, places.checkpoints, progress)
         try:
-            run_cell(cell, places, say=say, progress=progress, heading=f"[{place}/{len(cells)}] ")
+            run_cell(cell, places, study, say=say, heading=f"[{place}/{len(cells)}] ")
         except SubcastError as error:
-            say(f"{experiment.name} {cell.name}: passed over, {error}")
+            say(f"{title}: passed over, {error}")
             continue
         written.append(path)
     return written
 
 
-def run_cell(cell: Cell, places: Places, *, say: Say = print, progress: bool = True, heading: str = "") -> Path:
+def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, heading: str = "") -> Path:
     """Run one cell from where it was left, and write its record."""
-    context = Context(cell, places.checkpoints, progress)
-    measure = make_measure(context)
+    measure = make_measure(Context(cell, study))
     begun = places.begun(cell)
     results, spent = _read_begun(begun, cell)
     begun.parent.mkdir(parents=True, exist_ok=True)

@@ -343,8 +343,25 @@ class Engine:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """One forecast for each neighbour, weighted: the paper's way (equations 5 to 7)."""
         each = self._each(arrived, present, settings, neighbors, self.order(present, absent))
-        if settings.weighting == "forecast":
-            seen = self.seen.get(self, neighbors.index)[..., present]  # [b, k, h, s]
+        seen = self.seen.get(self, neighbors.index)[..., present] if settings.weighting == "forecast" else None
+        mean, weights = self.weighted(each, seen, neighbors, present, settings)
+        if settings.uses_specialist:
+            mean = self._blended(self.complete(arrived, present, settings, neighbors), settings, mean)
+        return mean, weights
+
+    def weighted(
+        self,
+        each: NDArray[np.float32],
+        seen: NDArray[np.float32] | None,
+        neighbors: Neighbors,
+        present: NDArray[np.int64],
+        settings: Settings,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Average the forecasts of each neighbour's completion, [b, k, h, s] with S first, and give the weights [b, k].
+
+        `seen`, the model's forecasts of the neighbours themselves, is what FDW compares with.
+        """
+        if settings.weighting == "forecast" and seen is not None:
             spread = self.space.spread_of(present)
             new = each[..., : len(present)]
             weights = weighting.by_forecast(new / spread, seen / spread, settings.temperature)
@@ -354,8 +371,6 @@ class Engine:
         # Without a reading there is no neighbour: every completion is the usual window, and so is its forecast.
         none = weights.sum(axis=1, keepdims=True) == 0
         mean = np.einsum("bk,bkhs->bhs", np.where(none, 1 / weights.shape[1], weights), each).astype(np.float32)
-        if settings.uses_specialist:
-            mean = self._blended(self.complete(arrived, present, settings, neighbors), settings, mean)
         return mean, weights
 
     def _each(
