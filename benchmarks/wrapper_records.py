@@ -120,8 +120,8 @@ def short(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit(model: TrainedForecaster, train: Windows, val: Windows, metric: str) -> SubsetForecaster:
-    """The wrapper with its defaults."""
-    return SubsetForecaster(model, metric=metric, progress=False).fit(train, val)
+    """The wrapper with its defaults, and time enough for the tuning on a busy machine too."""
+    return SubsetForecaster(model, metric=metric, seconds=300, progress=False).fit(train, val)
 
 
 def ablation(chosen: Settings) -> dict[str, Settings]:

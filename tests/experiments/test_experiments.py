@@ -1,6 +1,7 @@
 """Every experiment of the catalogue runs, resumes and leaves a record that can be read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,18 @@ def test_every_experiment_runs_on_the_small_dataset(name, places):
     assert record["figures"]
     assert not paths[0].with_suffix(".begun").exists()
     assert "there already" in _said_again(cells, places)
+
+
+def test_models_trained_on_a_known_s(places):
+    declared = get_experiment("table-apriori")
+    short = replace(declared, options={"trainings": 2, "epochs": 1})
+    cells = short.cells("quick", datasets=("clouds-small",), models=("tcn",), every=97)
+    paths = run_cells(cells, places, say=lambda text: None, progress=False)
+    rows = json.loads(paths[0].read_text())["figures"]["groups"]["15%"]
+    assert set(rows) == {"oracle", "apriori", "fdw", "subcast"}
+    assert len(rows["apriori"]["mae_by_draw"]) == 2
+    assert rows["oracle"]["mae_gap"] == 0
+    assert rows["apriori"]["mae"] not in {rows[other]["mae"] for other in ("oracle", "fdw", "subcast")}
 
 
 def _said_again(cells, places):

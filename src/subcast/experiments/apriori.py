@@ -15,8 +15,7 @@ def train_on(context: Context, present: NDArray[np.int64], epochs: int | None) -
     """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s]."""
     split = split_data(context.study.series.select(present), context.cell.dataset)
     dataset, seed = context.cell.dataset, context.cell.seed
-    published = split.train.protocol.name == "paper" and not dataset.startswith("clouds")
-    config = TrainConfig.paper(dataset, seed=seed) if published else TrainConfig(seed=seed)  # as the whole model was
+    config = TrainConfig.paper(dataset, seed=seed) if context.cell.scale == "full" else TrainConfig(seed=seed)
     config = replace(config, progress=False)
     if epochs is not None:
         config = replace(config, epochs=int(epochs))
