@@ -20,6 +20,7 @@ from subcast.retrieval import QueryTable
 from subcast.subsets import cluster_variables, draw_cluster_subsets
 
 Result = dict[str, Any]
+WINDOWS_A_DRAW = 30  # for what is slow and varies little from window to window
 
 
 class Measure(Protocol):
@@ -251,33 +252,46 @@ class PageRank:
 
 @measure("rounds")
 class Rounds:
-    """Rounds of the query table against the number of neighbours (appendix)."""
+    """Rounds of query tables against the number of neighbours, and the share of the bank compared in full (appendix).
+
+    Options: `neighbors`; `tables`, a list of tables with `name` and what `QueryTable` is told.
+    """
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
         self.counts = tuple(options["neighbors"])
+        self.told = {told["name"]: {k: v for k, v in told.items() if k != "name"} for told in options["tables"]}
         self.all_draws = context.draws()
         self.units = len(self.all_draws)
         self.robust = nothing_to_forecast(context)
 
     @cached_property
-    def table(self) -> QueryTable:
-        """The query table, made once."""
-        return self.context.study.query_table(self.robust)
+    def tables(self) -> dict[str, QueryTable]:
+        """The query tables, made once."""
+        return {name: self.context.study.query_table(self.robust, **told) for name, told in self.told.items()}
 
     def run(self, unit: int) -> Result:
-        """Mean rounds for every number of neighbours under one draw."""
+        """Mean rounds and share compared for every table and number of neighbours under one draw."""
         engine, settings = self.robust.engine, self.robust.settings
         present = self.all_draws[unit]
-        arrived = engine.arrive(thinned(self.context.test, 100))
+        arrived = engine.arrive(thinned(self.context.test, WINDOWS_A_DRAW))
         normal, shared = engine.normal(arrived, present), engine.shared(arrived, settings)
-        answers = {m: self.table.nearest(normal, present, m, settings.exponent, shared=shared) for m in self.counts}
-        return {str(m): float(answer.rounds.mean()) for m, answer in answers.items()}
+        result: Result = {}
+        for name, table in self.tables.items():
+            answers = [table.nearest(normal, present, m, settings.exponent, shared=shared) for m in self.counts]
+            result[name] = {
+                "rounds": [float(answer.rounds.mean()) for answer in answers],
+                "compared": [float(answer.candidates.mean()) / len(engine.bank) for answer in answers],
+            }
+        return result
 
     def summary(self, results: Sequence[Result]) -> Result:
-        """Mean over the draws."""
-        table = {m: np.array([result[str(m)] for result in results]) for m in self.counts}
-        return {"neighbors": list(self.counts), "rounds": [float(table[m].mean()) for m in self.counts]}
+        """Means over the draws."""
+        tables = {
+            name: {key: np.mean([result[name][key] for result in results], axis=0).tolist() for key in told}
+            for name, told in results[0].items()
+        }
+        return {"neighbors": list(self.counts), "tables": tables}
 
 
 @measure("datasets")

@@ -56,7 +56,7 @@ def _label(figure: Any, x: str, y: str) -> None:
     figure.supylabel(y, fontsize=9, color=INK)
 
 
-def _legend(figure: Any, axes: NDArray[Any]) -> None:
+def _legend(figure: Any, axes: NDArray[Any], across: int = 6) -> None:
     """One legend above all panels, so that it covers no data; none for a single line."""
     entries: dict[str, Any] = {}
     for axis in axes:
@@ -64,7 +64,7 @@ def _legend(figure: Any, axes: NDArray[Any]) -> None:
             entries.setdefault(label, handle)
     if len(entries) > 1:
         figure.legend(
-            list(entries.values()), list(entries), loc="outside upper center", ncols=min(len(entries), 6),
+            list(entries.values()), list(entries), loc="outside upper center", ncols=min(len(entries), across),
             frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2,
         )  # fmt: skip
 
@@ -171,15 +171,17 @@ def _pagerank(records: Sequence[Record]) -> Any:
 
 
 def _rounds(records: Sequence[Record]) -> Any:
-    figure, axes = _panels([record.dataset for record in records], width=4.5)
+    figure, axes = _panels([record.dataset for record in records], width=5.5)
     for axis, record in zip(axes, records, strict=True):
-        counts, rounds = record.figures["neighbors"], record.figures["rounds"]
-        _line(axis, counts, rounds, "", "rounds")
-        axis.axhline(3, color=INK, linewidth=1, linestyle="--")
+        counts, tables = record.figures["neighbors"], record.figures["tables"]
+        for (name, told), style in zip(tables.items(), _STYLES, strict=False):
+            _line(axis, counts, told["rounds"], style, name)
+        axis.axhline(3, color=INK, linewidth=1, linestyle=":")
         axis.annotate("3 rounds", (counts[-1], 3), xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)
-        axis.set_ylim(0, max(3.6, 1.1 * max(rounds)))
+        axis.set_ylim(0, 1.1 * max(3.3, *(value for told in tables.values() for value in told["rounds"])))
         axis.set_xticks(counts)
     _label(figure, "number of neighbours m", "mean rounds of the query table")
+    _legend(figure, axes, across=2)
     return figure
 
 

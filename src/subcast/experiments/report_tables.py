@@ -243,8 +243,18 @@ def _pagerank(records: Sequence[Record]) -> str:
 
 def _rounds(records: Sequence[Record]) -> str:
     counts = records[0].figures["neighbors"]
-    rows = [[record.label, *(f"{value:.2f}" for value in record.figures["rounds"])] for record in records]
-    return "Mean rounds by number of neighbours.\n\n" + markdown_table(["dataset", *(f"m={m}" for m in counts)], rows)
+    rows = [
+        [record.label, name, *map(_rounds_cell, told["rounds"], told["compared"])]
+        for record in records
+        for name, told in record.figures["tables"].items()
+    ]
+    head = "Mean rounds by number of neighbours, and in brackets the share of the bank that is then compared in full."
+    columns = ["dataset", "first ranges, and which are widened by what", *(f"m={m}" for m in counts)]
+    return f"{head}\n\n{markdown_table(columns, rows)}"
+
+
+def _rounds_cell(rounds: float, compared: float) -> str:
+    return f"{rounds:.2f} ({100 * compared:.3g} %)"
 
 
 def _datasets(records: Sequence[Record]) -> str:
