@@ -21,6 +21,11 @@ ABLATION = (
 )
 
 
+def named(model: str) -> str:
+    """A model's name as its authors write it."""
+    return "LSTNet" if model == "lstnet" else model.upper()
+
+
 def load(name: str) -> dict[str, Any] | None:
     """The figures of a record, or None when it has not been made."""
     path = ROOT / "results" / f"{name}.json"
@@ -125,7 +130,7 @@ def gap_table(metric: str, columns: dict[str, str]) -> str:
         [
             (
                 dataset,
-                model.upper(),
+                named(model),
                 f"{figures['methods']['oracle'][metric]:.3f}",
                 *(gap(figures, name, metric) for name in columns.values()),
                 gap(figures, f"oracle with a specialist, tuned for {metric}", metric, interval=False),
@@ -143,7 +148,7 @@ def ablation() -> str:
         [
             (
                 dataset,
-                model.upper(),
+                named(model),
                 *(
                     both_gaps({**figures["methods"], **figures["parts"]}[name])
                     for name in ("fdw", *ABLATION, "subcast")
@@ -162,7 +167,7 @@ def coverage() -> str:
         [
             (
                 dataset,
-                model.upper(),
+                named(model),
                 *(
                     f"{figures['coverage'][s]['coverage']:.1%} (width {figures['coverage'][s]['width']:.2f})"
                     for s in shares
@@ -171,6 +176,36 @@ def coverage() -> str:
             for dataset, model, figures in pairs()
         ],
     )
+
+
+def trainings() -> str:
+    """The models of record: errors with all variables in, beside the published ones where there are."""
+    body = []
+    for path in sorted((ROOT / "results").glob("training-*.json")):
+        record = json.loads(path.read_text())
+        found = record["figures"]
+        beside = "", ""
+        if "published_mae" in found:
+            beside = (
+                f"{found['published_mae']:.2f} ± {found['published_mae_deviation']:.2f}",
+                f"{found['mae_against_published_percent']:+.1f} %",
+            )
+        kind = " ".join(filter(None, (named(record["model"]), record.get("variant"))))
+        seed = f", seed {record['seed']}" if record["seed"] else ""
+        body.append(
+            (
+                record["dataset"],
+                kind + seed,
+                f"{found['parameters']:,}",
+                f"{found['best_epoch']} of {len(record['epochs'])}",
+                f"{found['oracle_mae_step_12']:.3f}",
+                f"{found['oracle_rmse_step_12']:.3f}",
+                *beside,
+                f"{60 * record['hours']:.0f} min",
+            )
+        )
+    heads = ("data", "model", "parameters", "best epoch", "MAE", "RMSE", "published MAE", "off by", "trained")
+    return markdown(heads, sorted(body))
 
 
 def choices() -> str:
@@ -210,6 +245,7 @@ def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
 
 BLOCKS = {
     "README.md": {"speed": speed, "gaps": gaps},
+    "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
