@@ -311,7 +311,7 @@ def reproduce(
     if not names:
         raise InputError("name an experiment, or all: `subcast reproduce --list` shows them")
     try:
-        written = run_reproduction(
+        written, passed = run_reproduction(
             names,
             datasets=dataset or (),
             models=models or (),
@@ -330,7 +330,7 @@ def reproduce(
             raise
         raise InputError(sentence) from None
     if as_json:
-        typer.echo(json.dumps([str(path) for path in written], indent=2))
+        typer.echo(json.dumps({"records": [str(path) for path in written], "passed_over": passed}, indent=2))
     else:
         for path in written:
             typer.echo(str(path))

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from subcast.commands.reproduce import run_reproduction
 from subcast.errors import InputError
 from subcast.evaluation import wrapped
 from subcast.experiments.context import Context, Study
@@ -14,7 +16,9 @@ from subcast.experiments.measures import MEASURES, make_measure, summarise
 from subcast.experiments.methods import METHODS, make_method
 from subcast.experiments.ranks import pagerank
 from subcast.experiments.run import Places, run_cell, run_cells
+from subcast.experiments.tally import Tally, gap_between
 
+NOT_FACTS = ("record", "version", "date", "machine", "seconds", "command", "figures")
 ISSUED = {
     "table-oracle-partial", "figure-subset-size", "table-apriori", "table-identity", "table-main",
     "figure-reciprocal-rank", "table-ablation", "table-knn", "figure-neighbors", "figure-retrieval-size",
@@ -49,8 +53,9 @@ def test_the_catalogue_is_whole():
 def test_every_experiment_runs_on_the_small_dataset(name, places):
     _, cells = small_cells(name)
     said = []
-    paths = run_cells(cells, places, say=said.append, progress=False)
+    paths, passed = run_cells(cells, places, say=said.append, progress=False)
     assert len(paths) == len(cells) == 1, said
+    assert not passed
     record = json.loads(paths[0].read_text())
     assert record["experiment"] == name
     assert record["figures"]
@@ -60,12 +65,14 @@ def test_every_experiment_runs_on_the_small_dataset(name, places):
 
 def test_models_trained_on_a_known_s(places):
     declared = get_experiment("table-apriori")
-    short = replace(declared, options={"trainings": 2, "epochs": 1})
-    cells = short.cells("quick", datasets=("clouds-small",), models=("tcn",), every=97)
-    paths = run_cells(cells, places, say=lambda text: None, progress=False)
+    short = replace(declared, options={"epochs": 1})
+    cells = short.cells("quick", datasets=("clouds-small",), models=("tcn", "mstgcn"), draws=2, every=97)
+    paths, _ = run_cells(cells, places, say=lambda text: None, progress=False)
+    assert len(paths) == 2
     rows = json.loads(paths[0].read_text())["figures"]["groups"]["15%"]
-    assert set(rows) == {"oracle", "apriori", "fdw", "subcast"}
-    assert len(rows["apriori"]["mae_by_draw"]) == 2
+    assert set(rows) == {"oracle", "partial", "apriori", "fdw", "subcast"}
+    assert rows["apriori"]["draws"] == 2
+    assert not list(places.checkpoints[-1].glob("begun/*"))
     assert rows["oracle"]["mae_gap"] == 0
     assert rows["apriori"]["mae"] not in {rows[other]["mae"] for other in ("oracle", "fdw", "subcast")}
 
@@ -106,7 +113,9 @@ def test_a_cell_without_its_model_is_passed_over(tmp_path):
     experiment = get_experiment("table-main")
     cells = experiment.cells("quick", datasets=("ecg5000",), models=("tcn",))
     said = []
-    assert run_cells(cells, Places(tmp_path, (tmp_path,)), say=said.append, progress=False) == []
+    written, passed = run_cells(cells, Places(tmp_path, (tmp_path,)), say=said.append, progress=False)
+    assert written == []
+    assert list(passed) == ["table-main ecg5000-tcn"]
     assert "passed over" in said[0]
 
 
@@ -141,7 +150,7 @@ def test_weightings_that_share_forecasts_give_what_the_wrapper_gives(options, st
 
 
 def test_cells_of_one_study_pay_for_a_forecast_once(study):
-    study.errors.clear()
+    study.tallies.clear()
     study.fillings.clear()
     passes, found = [], []
     for name in ("table-weighting", "table-knn", "table-scalable"):
@@ -175,26 +184,118 @@ def test_a_hardened_model_is_compared_only_where_there_is_one(tmp_path):
     assert "hardened" in make_measure(small).names
 
 
+def told_errors(mae, rmse):
+    """A tally of two steps in which every stretch has the same error at the second."""
+    stretches = {"absolute": [mae[1]] * 4, "squared": [rmse[1] ** 2] * 4, "count": [1.0] * 4}
+    return {"mae": mae, "rmse": rmse, **stretches}
+
+
 def test_summaries_of_known_errors():
     results = [
-        {
-            "errors": {
-                "oracle": {"mae": [1.0, 2.0], "rmse": [1.0, 4.0]},
-                "ours": {"mae": [1.0, 3.0], "rmse": [1.0, 4.0]},
-            }
-        },
-        {
-            "errors": {
-                "oracle": {"mae": [1.0, 4.0], "rmse": [1.0, 4.0]},
-                "ours": {"mae": [1.0, 6.0], "rmse": [1.0, 4.0]},
-            }
-        },
+        {"errors": {"oracle": told_errors([1.0, 2.0], [1.0, 4.0]), "ours": told_errors([1.0, 3.0], [1.0, 4.0])}},
+        {"errors": {"oracle": told_errors([1.0, 4.0], [1.0, 4.0]), "ours": told_errors([1.0, 6.0], [1.0, 4.0])}},
     ]
     rows = summarise(results, step=2)
     assert rows["ours"]["mae"] == 4.5
     assert rows["ours"]["mae_gap"] == pytest.approx(50.0)
     assert rows["ours"]["rmse_gap"] == 0.0
     assert rows["ours"]["mae_by_step"] == [1.0, 4.5]
+    assert rows["ours"]["mae_gap_interval"] is None  # two draws are too few
+    assert rows["oracle"]["mae_against"]["ours"][0] == pytest.approx(-100 / 3)
+    many = summarise(results * 5, step=2)["ours"]
+    assert many["mae_gap_interval"] == pytest.approx([50.0, 50.0])
+    assert many["mae_against"]["oracle"] == pytest.approx([50.0, 50.0, 50.0])
+
+
+class TestTally:
+    def made(self, rng, draws, off):
+        """Draws of 40 windows, 3 steps and 2 variables, with holes; `off` is the spread of the forecasts."""
+        truth = rng.normal(size=(40, 3, 2))
+        truth[rng.random(truth.shape) < 0.2] = np.nan
+        return [(np.nan_to_num(truth) + rng.normal(size=truth.shape) * off, truth) for _ in range(draws)]
+
+    def test_against_plain_loops(self):
+        for forecast, truth in self.made(np.random.default_rng(0), 3, 0.5):
+            tally = Tally.of(forecast, truth, step=2)
+            absolute, squared, count = 0.0, 0.0, 0
+            for window in range(40):
+                for variable in range(2):
+                    if truth[window, 1, variable] == truth[window, 1, variable]:
+                        off = abs(forecast[window, 1, variable] - truth[window, 1, variable])
+                        absolute, squared, count = absolute + off, squared + off * off, count + 1
+            assert tally.absolute.sum() == pytest.approx(absolute)
+            assert tally.squared.sum() == pytest.approx(squared)
+            assert tally.count.sum() == count
+            assert tally.mae[1] == pytest.approx(absolute / count)
+            again = Tally.from_dict(json.loads(json.dumps(tally.to_dict())))
+            np.testing.assert_array_equal(again.absolute, tally.absolute)
+
+    def test_intervals_allow_for_windows(self):
+        rng = np.random.default_rng(1)
+        base = [Tally.of(*one, 3) for one in self.made(rng, 12, 0.5)]
+        ours = [Tally.of(*one, 3) for one in self.made(rng, 12, 0.8)]
+        gap, low, high = gap_between(ours, base, "mae", 3)
+        assert low < gap < high
+        assert 20 < gap < 120
+        # one stretch in which the two differ: draws agree on the gap, times do not
+        told = told_errors([1.0, 1.0], [1.0, 1.0])
+        same = Tally.from_dict(told)
+        once = Tally.from_dict({**told, "mae": [1.0, 1.25], "absolute": [2.0, 1.0, 1.0, 1.0]})
+        gap, low, high = gap_between([once] * 20, [same] * 20, "mae", 2)
+        assert gap == pytest.approx(25.0)
+        assert low == pytest.approx(0.0)
+        assert high >= 50.0
+
+
+class TestRecordsOfAnotherThing:
+    """A record counts only when it is of what is asked."""
+
+    def run(self, cells, places, **options):
+        said = []
+        run_cells(cells, places, say=said.append, progress=False, **options)
+        return said[-1]
+
+    def test_other_methods_are_measured_again(self, places, tmp_path):
+        declared, cells = small_cells("table-oracle-partial")
+        here = Places(tmp_path, places.checkpoints)
+        assert "there already" not in self.run(cells, here)
+        assert "there already" in self.run(cells, here)
+        more = replace(declared, options={"methods": [{"name": "oracle"}, {"name": "last-value"}]})
+        others = more.cells("quick", datasets=("clouds-small",), models=("tcn",), draws=2, every=97)
+        assert "there already" not in self.run(others, here)
+        assert set(json.loads(here.record(others[0]).read_text())["figures"]["groups"]["15%"]) == {
+            "oracle",
+            "last-value",
+        }
+
+    def test_a_half_run_cell_with_other_methods_is_not_continued(self, places, tmp_path):
+        _, cells = small_cells("table-oracle-partial")
+        here = Places(tmp_path, places.checkpoints)
+        self.run(cells, here)
+        record = json.loads(here.record(cells[0]).read_text())
+        facts = {name: record[name] for name in record if name not in NOT_FACTS}
+        begun = {"cell": {**facts, "options": {}}, "results": [{"nonsense": True}], "seconds": 1.0}
+        here.begun(cells[0]).write_text(json.dumps(begun))
+        run_cells(cells, here, again=True, say=lambda text: None, progress=False)
+        assert json.loads(here.record(cells[0]).read_text())["figures"] == record["figures"]
+
+    def test_another_training_is_measured_again(self, places, tmp_path, monkeypatch):
+        _, cells = small_cells("table-oracle-partial")
+        here = Places(tmp_path, places.checkpoints)
+        self.run(cells, here)
+        monkeypatch.setattr(Study, "weights", "another")
+        assert "there already" not in self.run(cells, here)
+
+
+def test_cluster_groups_say_what_they_hold(places):
+    _, cells = small_cells("table-correlated-mrr")
+    measure = make_measure(Context(cells[0], Study.of(cells[0], places.checkpoints, progress=False)))
+    told = measure.groups.facts["clusters"]
+    assert sum(told["sizes"]) == 20
+    assert len(told["sizes"]) == told["found"]
+    assert all(int(group) <= told["found"] for group in measure.groups.draws)
+    assert told["mean_used"].keys() == measure.groups.draws.keys() == told["widened_draws"].keys()
+    assert measure.units == 2 * len(measure.groups.draws)
 
 
 def test_pagerank_against_another_library():
@@ -210,6 +311,11 @@ def test_pagerank_against_another_library():
     [
         (lambda: get_experiment("table-99"), "table-99"),
         (lambda: get_experiment("table-main").cells("huge"), "huge"),
+        (lambda: get_experiment("table-main").cells("quick", every=0), "every"),
+        (lambda: get_experiment("table-main").cells("quick", draws=0), "draws"),
+        (lambda: run_reproduction(["all", "tabel-x"], results=Path(), checkpoints=()), "tabel-x"),
+        (lambda: run_reproduction(["table-main"], models=["tnc"], results=Path(), checkpoints=()), "tnc"),
+        (lambda: run_reproduction(["table-main"], datasets=["egc"], results=Path(), checkpoints=()), "egc"),
     ],
 )
 def test_unknown_names(call, words):

@@ -9,7 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from subcast.datasets import DATASETS
 from subcast.errors import InputError
+from subcast.experiments.context import QUICK_TO_TRAIN
 from subcast.experiments.declare import get_experiment, load_experiments
 from subcast.experiments.run import Places, run_cells
 
@@ -52,8 +54,8 @@ def run_reproduction(
     checkpoints: Sequence[Path],
     again: bool = False,
     quiet: bool = False,
-) -> list[Path]:
-    """Run some experiments, or all of them, and give the records' paths.
+) -> tuple[list[Path], dict[str, str]]:
+    """Run some experiments, or all of them: the records' paths, and the cells that were passed over with the reason.
 
     Parameters
     ----------
@@ -72,7 +74,10 @@ def run_reproduction(
     quiet
         say nothing
     """
-    chosen = load_experiments().values() if "all" in names else [get_experiment(name) for name in names]
+    named = [get_experiment(name) for name in names if name != "all"]
+    chosen = load_experiments().values() if "all" in names else named
+    _check_names("models", models, [name for experiment in chosen for name in experiment.models])
+    _check_names("dataset", datasets, [*DATASETS, QUICK_TO_TRAIN])
     console = Console(stderr=True, highlight=False)
     cells = [
         cell
@@ -84,10 +89,16 @@ def run_reproduction(
     cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed))  # those share their model and its forecasts
     say = (lambda text: None) if quiet else (lambda text: console.print(text))
     places = Places(results, tuple(checkpoints))
-    written = run_cells(cells, places, again=again, say=say, progress=not quiet)
+    written, passed = run_cells(cells, places, again=again, say=say, progress=not quiet)
     if not written:
         raise InputError(
             f"nothing could be run of {', '.join(names)}: the data (SUBCAST_DATA) or the trained models "
             f"({', '.join(str(folder) for folder in checkpoints)}) are not there"
         )
-    return written
+    return written, passed
+
+
+def _check_names(argument: str, given: Sequence[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known and known:
+            raise InputError(f"--{argument} must be one of {', '.join(dict.fromkeys(known))}, got {name!r}")

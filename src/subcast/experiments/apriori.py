@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import shutil
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +14,25 @@ from subcast.experiments.context import Context, split_data
 from subcast.training import TrainConfig, train
 
 
-def train_on(context: Context, present: NDArray[np.int64], epochs: int | None) -> NDArray[np.float32]:
-    """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s]."""
-    split = split_data(context.study.series.select(present), context.cell.dataset)
-    dataset, seed = context.cell.dataset, context.cell.seed
-    config = TrainConfig.paper(dataset, seed=seed) if context.cell.scale == "full" else TrainConfig(seed=seed)
-    config = replace(config, progress=False)
-    if epochs is not None:
-        config = replace(config, epochs=int(epochs))
-    model = train(context.cell.model, split.train, split.val, config)
-    test = split.test[:: context.cell.every]
-    return np.concatenate([model(batch.inputs) for batch in test.batches(256)])
+def train_on(context: Context, present: NDArray[np.int64], options: Mapping[str, Any]) -> NDArray[np.float32]:
+    """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s].
+
+    A training that was interrupted goes on from the end of its last epoch.
+    """
+    study, cell = context.study, context.cell
+    split = split_data(study.series.select(present), cell.dataset)
+    changes: dict[str, Any] = {"seed": cell.seed, "progress": False}
+    if "epochs" in options:
+        changes["epochs"] = int(options["epochs"])
+    preset = options.get("preset", "default")
+    config = TrainConfig.paper(cell.dataset, **changes) if preset == "paper" else TrainConfig(**changes)
+    graph = None
+    if getattr(study.model.module, "needs_graph", False):
+        graph = study.model.graph()[np.ix_(present, present)]
+    name = f"apriori-{study.trained_name()}-{hashlib.sha256(present.tobytes()).hexdigest()[:12]}-{preset}"
+    folder = study.checkpoints[-1] / "begun" / name
+    model = train(cell.model, split.train, split.val, config, graph=graph, folder=folder)
+    test = split.test[:: cell.every]
+    forecast = np.concatenate([model(batch.inputs) for batch in test.batches(256)])
+    shutil.rmtree(folder)
+    return forecast

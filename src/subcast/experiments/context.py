@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from subcast.datasets import load_dataset
 from subcast.errors import DataNotFoundError
 from subcast.evaluation import Method
 from subcast.experiments.declare import Cell
-from subcast.metrics import ErrorSums
+from subcast.experiments.tally import Tally
 from subcast.retrieval import Neighbors, QueryTable
 from subcast.series import Series
 from subcast.subsets import draw_subsets
@@ -112,8 +113,8 @@ class Study:
     seed: int
     checkpoints: tuple[Path, ...]
     progress: bool = True
-    errors: dict[Hashable, ErrorSums] = field(default_factory=dict)
-    """Errors that were measured, by method, draw of S and windows: many experiments ask for the same."""
+    tallies: dict[Hashable, Tally] = field(default_factory=dict)
+    """What was measured, by method, draw of S and windows: many experiments ask for the same."""
     fillings: dict[Hashable, Fillings] = field(default_factory=dict)
     """Forecasts of filled windows, the newest last: the weightings of one bank share them."""
 
@@ -155,17 +156,31 @@ class Study:
         middle = f"-{variant}" if variant else ""
         return f"{self.kind}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
 
+    def folder(self, variant: str = "") -> Path | None:
+        """The folder of the trained model, or of a variant of it; None where there is none."""
+        named = (folder / self.trained_name(variant) for folder in self.checkpoints)
+        return next((folder for folder in named if is_saved_forecaster(folder)), None)
+
     def has_trained(self, variant: str) -> bool:
         """Whether a variant of the model is there, or is quick to train."""
-        name = self.trained_name(variant)
-        return self.dataset == QUICK_TO_TRAIN or any(is_saved_forecaster(folder / name) for folder in self.checkpoints)
+        return self.dataset == QUICK_TO_TRAIN or self.folder(variant) is not None
+
+    @property
+    def weights(self) -> str | None:
+        """A fingerprint of the trained weights, by which records of another training are told."""
+        if self.kind and self.dataset == QUICK_TO_TRAIN:
+            self.model  # noqa: B018  trained now, if it has not been
+        folder = self.folder() if self.kind else None
+        if folder is None:
+            return None
+        parts = [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))]
+        return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
     def trained(self, variant: str = "") -> Any:
         """The model or a variant of it: loaded, or trained where that is quick."""
-        name = self.trained_name(variant)
-        for folder in self.checkpoints:
-            if is_saved_forecaster(folder / name):
-                return load_forecaster(folder / name)
+        name, folder = self.trained_name(variant), self.folder(variant)
+        if folder is not None:
+            return load_forecaster(folder)
         if self.dataset != QUICK_TO_TRAIN:
             where = " or ".join(str(folder) for folder in self.checkpoints)
             raise DataNotFoundError(
@@ -242,16 +257,16 @@ class Context:
         parts = [self.study.model(batch.inputs) for batch in self.test.batches(256)]
         return np.concatenate(parts)
 
-    def errors(self, forecast: NDArray[np.floating[Any]], present: NDArray[np.int64]) -> ErrorSums:
+    def tally(self, forecast: NDArray[np.floating[Any]], present: NDArray[np.int64]) -> Tally:
         """The errors of forecasts of S over the test windows."""
-        return ErrorSums.of(forecast, self.test.targets[:, :, present])
+        return Tally.of(forecast, self.test.targets[:, :, present], STEP)
 
-    def measured(self, method: Hashable, present: NDArray[np.int64], forecast: Method) -> ErrorSums:
+    def measured(self, method: Hashable, present: NDArray[np.int64], forecast: Method) -> Tally:
         """The errors of a method under a draw of S: forecast now, or known from an experiment before."""
         key = (method, self.test.starts, present.tobytes())
-        if key not in self.study.errors:
-            self.study.errors[key] = self.errors(forecast(self.test, present), present)
-        return self.study.errors[key]
+        if key not in self.study.tallies:
+            self.study.tallies[key] = self.tally(forecast(self.test, present), present)
+        return self.study.tallies[key]
 
     def fillings(self, robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> Fillings:
         """What a wrapper of the published kind weighs, made once for all that share neighbours and windows."""

@@ -10,6 +10,7 @@ from importlib import resources
 from itertools import product
 from typing import Any
 
+from subcast.axes import check_whole
 from subcast.errors import InputError
 
 SCALES = ("quick", "full")
@@ -36,7 +37,7 @@ class Experiment:
     options
         what the measurement is told
     scales
-        for "quick" and "full": how many draws and seeds, and every how many test windows
+        for "quick" and "full": how many draws and seeds, every how many test windows, and options of their own
     """
 
     name: str
@@ -64,6 +65,9 @@ class Experiment:
             raise InputError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
         told = dict(self.scales.get(scale, {}))
         given = {"seeds": seeds, "draws": draws, "every": every}
+        for name, value in given.items():
+            if value is not None:
+                check_whole(name, value)
         told |= {name: value for name, value in given.items() if value is not None}
         chosen = datasets or tuple(told.get("datasets", self.datasets))
         kinds = models or tuple(told.get("models", self.models)) or ("",)
@@ -86,6 +90,11 @@ class Cell:
     draws: int
     every: int
     scale: str = "quick"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the measurement is told, that of the scale first."""
+        return {**self.experiment.options, **self.experiment.scales.get(self.scale, {}).get("options", {})}
 
     @property
     def name(self) -> str:

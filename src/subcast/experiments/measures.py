@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -10,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast import weighting
-from subcast.errors import InputError
+from subcast.errors import DataWarning, InputError
 from subcast.evaluation import Method
 from subcast.experiments.context import SEED, SHARE, STEP, Context, thinned
 from subcast.experiments.methods import make_method
 from subcast.experiments.ranks import pagerank
-from subcast.metrics import ErrorSums, paired_gap
+from subcast.experiments.tally import Tally, gap_between
 from subcast.retrieval import QueryTable
 from subcast.subsets import cluster_variables, draw_cluster_subsets
 
@@ -27,6 +29,8 @@ class Measure(Protocol):
     """A measurement of one cell."""
 
     units: int
+    left_out: Mapping[str, str]
+    """Methods that could not be asked, and why."""
 
     def run(self, unit: int) -> Result:
         """Do one unit of work and give what it found, as plain values."""
@@ -55,7 +59,7 @@ def make_measure(context: Context) -> Measure:
     kind = context.cell.experiment.measure
     if kind not in MEASURES:
         raise InputError(f"there is no measurement {kind!r}; there are {', '.join(MEASURES)}")
-    return MEASURES[kind](context, context.cell.experiment.options)
+    return MEASURES[kind](context, context.cell.options)
 
 
 @measure("errors")
@@ -68,52 +72,50 @@ class Errors:
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
-        self.names = [told["name"] for told in options["methods"] if _applies(context, told)]
+        reasons = {told["name"]: _why_not(context, told) for told in options["methods"]}
+        self.left_out = {name: reason for name, reason in reasons.items() if reason is not None}
+        self.names = [name for name, reason in reasons.items() if reason is None]
         # Those with the most neighbours first: what they forecast holds what those with fewer need.
         told = sorted(options["methods"], key=lambda told: -int(told.get("neighbors", 0)))
         self.methods = {one["name"]: _Named(context, one) for one in told if one["name"] in self.names}
         self.groups = _groups(context, options)
-        self.units = sum(len(draws) for draws in self.groups.values())
+        self.units = self.groups.units
 
     def run(self, unit: int) -> Result:
         """All methods under one draw."""
-        group, present = _unit(self.groups, unit)
-        errors = {name: _plain(method.errors(present)) for name, method in self.methods.items()}
-        return {"group": group, "errors": {name: errors[name] for name in self.names}}
+        group, present = self.groups.unit(unit)
+        tallies = {name: method.tally(present).to_dict() for name, method in self.methods.items()}
+        return {"group": group, "errors": {name: tallies[name] for name in self.names}}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps of every group."""
         return {
             "test_windows": len(self.context.test),
-            "groups": {group: summarise([r for r in results if r["group"] == group]) for group in self.groups},
+            **self.groups.facts,
+            "groups": {group: summarise([r for r in results if r["group"] == group]) for group in self.groups.draws},
         }
 
 
-def _plain(errors: ErrorSums) -> Result:
-    """Errors by step as plain values."""
-    return {"mae": errors.mae_by_step.tolist(), "rmse": errors.rmse_by_step.tolist()}
-
-
 def summarise(results: Sequence[Result], step: int = STEP) -> Result:
-    """For each method: mean and deviation over draws at one step, the gap to the oracle, and means of every step."""
+    """For each method: mean and deviation over draws at one step, gaps to the others, and means of every step."""
+    tallies = {name: [Tally.from_dict(result["errors"][name]) for result in results] for name in results[0]["errors"]}
     rows: Result = {}
-    for name in results[0]["errors"]:
+    for name, own in tallies.items():
         row: Result = {"draws": len(results)}
         for metric in ("mae", "rmse"):
-            table = np.array([result["errors"][name][metric] for result in results])  # [draws, h]
+            table = np.array([getattr(tally, metric) for tally in own])  # [draws, h]
             errors = table[:, step - 1]
             row |= {
                 metric: float(errors.mean()),
                 f"{metric}_deviation": float(errors.std(ddof=1)) if len(errors) > 1 else None,
                 f"{metric}_by_step": table.mean(axis=0).tolist(),
-                f"{metric}_by_draw": errors.tolist(),
             }
-            if "oracle" in results[0]["errors"]:
-                oracle = [result["errors"]["oracle"][metric][step - 1] for result in results]
-                gap = paired_gap(errors, oracle)
-                known = gap.lower == gap.lower
-                row[f"{metric}_gap"] = gap.gap
-                row[f"{metric}_gap_interval"] = [gap.lower, gap.upper] if known else None
+            against = {other: gap_between(own, base, metric, step) for other, base in tallies.items() if other != name}
+            row[f"{metric}_against"] = against
+            if "oracle" in tallies:
+                gap, low, high = against.get("oracle", [0.0, 0.0, 0.0])
+                row[f"{metric}_gap"] = gap
+                row[f"{metric}_gap_interval"] = None if low is None else [low, high]
         rows[name] = row
     return rows
 
@@ -122,10 +124,12 @@ def summarise(results: Sequence[Result], step: int = STEP) -> Result:
 class ReciprocalRank:
     """The place, by S, of the window that is nearest by all variables, of validation windows (figure 3)."""
 
+    left_out: Mapping[str, str] = {}
+
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
         self.groups = _groups(context, options)
-        self.units = sum(len(draws) for draws in self.groups.values())
+        self.units = self.groups.units
         self.robust = nothing_to_forecast(context)
         self.windows = context.study.some_of_validation(int(options.get("windows", 500)))
         self.arrived = self.robust.engine.arrive(self.windows)
@@ -138,7 +142,7 @@ class ReciprocalRank:
 
     def run(self, unit: int) -> Result:
         """The reciprocal ranks under one draw."""
-        group, present = _unit(self.groups, unit)
+        group, present = self.groups.unit(unit)
         engine, settings = self.robust.engine, self.robust.settings
         shared = engine.shared(self.arrived, settings)
         normal = engine.normal(self.arrived, present)
@@ -149,16 +153,19 @@ class ReciprocalRank:
         """The mean and a histogram of every group."""
         edges = np.linspace(0, 1, 21)
         groups = {}
-        for group in self.groups:
+        for group in self.groups.draws:
             values = np.concatenate([r["reciprocal"] for r in results if r["group"] == group])
             counts, _ = np.histogram(values, bins=edges)
             groups[group] = {"mrr": float(values.mean()), "histogram": (counts / counts.sum()).tolist()}
-        return {"validation_windows": len(self.windows), "edges": edges.tolist(), "groups": groups}
+        facts = {"validation_windows": len(self.windows), **self.groups.facts}
+        return {**facts, "edges": edges.tolist(), "groups": groups}
 
 
 @measure("weighting-rank")
 class WeightingRank:
     """The place that DDW and FDW give to the neighbour whose forecast is best, of validation windows (table 7)."""
+
+    left_out: Mapping[str, str] = {}
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
@@ -187,27 +194,33 @@ class WeightingRank:
         return {
             "validation_windows": len(self.windows),
             **{name: float(np.mean([result[name] for result in results])) for name in ("ddw", "fdw")},
+            "difference_by_draw": [result["fdw"] - result["ddw"] for result in results],
         }
 
 
 @measure("apriori")
 class Apriori:
-    """Models trained and tested on their own S, beside FDW and the default of the model of all variables (table 2)."""
+    """Models trained and tested on their own S, beside what the model of all variables makes of S (table 2).
+
+    Each draw of S is a training. Options: `preset`, "default" or "paper"; `epochs`, those of the preset by default.
+    """
+
+    left_out: Mapping[str, str] = {}
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
-        self.context = context
-        self.units = int(options.get("trainings", 3))
-        self.epochs = options.get("epochs")
-        self.all_draws = context.draws(draws=self.units)
+        self.context, self.options = context, options
+        self.all_draws = context.draws()
+        self.units = len(self.all_draws)
 
     def run(self, unit: int) -> Result:
         """Train on one S, and compare on the test windows."""
         from subcast.experiments.apriori import train_on
 
         context, present = self.context, self.all_draws[unit]
-        errors = {name: _Named(context, {"name": name}).errors(present) for name in ("oracle", "fdw", "subcast")}
-        errors["apriori"] = context.errors(train_on(context, present, self.epochs), present)
-        return {"errors": {name: _plain(found) for name, found in errors.items()}}
+        names = ("oracle", "partial", "fdw", "subcast")
+        tallies = {name: _Named(context, {"name": name}).tally(present) for name in names}
+        tallies["apriori"] = context.tally(train_on(context, present, self.options), present)
+        return {"errors": {name: tally.to_dict() for name, tally in tallies.items()}}
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps."""
@@ -218,6 +231,8 @@ class Apriori:
 class PageRank:
     """The absent variables' PageRank against the gap that their absence leaves (appendix)."""
 
+    left_out: Mapping[str, str] = {}
+
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
         self.all_draws = context.draws()
@@ -225,18 +240,19 @@ class PageRank:
 
     @cached_property
     def importance(self) -> NDArray[np.float64]:
-        """The PageRank of each variable in the model's graph, [n]."""
+        """The PageRank of each variable in the model's graph, [n]: high for one that many others listen to."""
         graph = self.context.study.model.graph()
         if graph is None:
             raise InputError(f"{self.context.cell.model} has no graph: PageRank needs one of mtgnn, astgcn, mstgcn")
-        return pagerank(graph)
+        # MTGNN lets i listen to j by entry (i, j); the two others multiply by the transposed Laplacian.
+        return pagerank(graph if self.context.cell.model == "mtgnn" else graph.T)
 
     def run(self, unit: int) -> Result:
         """Sum of PageRank and gap of one draw."""
         present = self.all_draws[unit]
         absent = np.setdiff1d(np.arange(self.context.study.n), present)
         ours, best = (
-            _Named(self.context, {"name": name}).errors(present).at(STEP).mae for name in ("partial", "oracle")
+            float(_Named(self.context, {"name": name}).tally(present).mae[STEP - 1]) for name in ("partial", "oracle")
         )
         return {"pagerank": float(self.importance[absent].sum()), "gap": ours - best}
 
@@ -256,6 +272,8 @@ class Rounds:
 
     Options: `neighbors`; `tables`, a list of tables with `name` and what `QueryTable` is told.
     """
+
+    left_out: Mapping[str, str] = {}
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
@@ -299,6 +317,7 @@ class Datasets:
     """What a dataset holds (table 12)."""
 
     units = 1
+    left_out: Mapping[str, str] = {}
 
     def __init__(self, context: Context, options: Mapping[str, Any]) -> None:
         self.context = context
@@ -344,51 +363,80 @@ class _Named:
         """The method."""
         return make_method(self.context, self.kind, **self.options)
 
-    def errors(self, present: NDArray[np.int64]) -> ErrorSums:
+    def tally(self, present: NDArray[np.int64]) -> Tally:
         """Its errors under a draw of S."""
         key = (self.kind, *sorted(self.options.items()))
         return self.context.measured(key, present, lambda *asked: self.forecast(*asked))
 
 
-def _applies(context: Context, told: Mapping[str, Any]) -> bool:
-    """Whether a method can be asked: a season needs times, a hardened model must have been trained."""
-    kind = told.get("method", told["name"])
-    if kind == "seasonal-naive":
-        return context.study.series.times is not None
-    return kind != "hardened" or context.study.has_trained("hardened")
+def _why_not(context: Context, told: Mapping[str, Any]) -> str | None:
+    """Why a method cannot be asked, if it cannot: a season needs times, a hardened model must have been trained."""
+    kind, study = told.get("method", told["name"]), context.study
+    if kind == "seasonal-naive" and study.series.times is None:
+        return "the data have no times"
+    if kind == "hardened" and not study.has_trained("hardened"):
+        return f"no model {study.trained_name('hardened')} was trained"
+    return None
 
 
-def _groups(context: Context, options: Mapping[str, Any]) -> dict[str, list[NDArray[np.int64]]]:
-    """The draws of S of each size, or from each number of clusters."""
+@dataclass(frozen=True)
+class Groups:
+    """The draws of S by the size of S, or by the number of clusters it comes from.
+
+    Parameters
+    ----------
+    draws
+        of each group
+    facts
+        what to tell of the clusters
+    """
+
+    draws: Mapping[str, Sequence[NDArray[np.int64]]]
+    facts: Result = field(default_factory=dict)
+
+    @property
+    def units(self) -> int:
+        """How many draws there are in all."""
+        return sum(len(draws) for draws in self.draws.values())
+
+    def unit(self, unit: int) -> tuple[str, NDArray[np.int64]]:
+        """The group and S of a unit of work."""
+        for group, draws in self.draws.items():
+            if unit < len(draws):
+                return group, draws[unit]
+            unit -= len(draws)
+        raise IndexError(unit)
+
+
+def _groups(context: Context, options: Mapping[str, Any]) -> Groups:
     if "clusters" in options:
-        clusters = _clusters(context)
-        groups = {}
-        for count in options["clusters"]:
-            chosen = min(int(count), clusters.n_clusters)
-            drawn = draw_cluster_subsets(clusters, chosen, share=SHARE, draws=context.cell.draws, seed=SEED)
-            groups[str(count)] = [np.sort(draw) for draw in drawn.subsets]
-        return groups
+        return _clustered(context, [int(count) for count in options["clusters"]])
     shares = options.get("shares", [SHARE])
-    return {f"{round(100 * share)}%": context.draws(share) for share in shares}
+    return Groups({f"{round(100 * share)}%": context.draws(share) for share in shares})
 
 
-def _clusters(context: Context) -> Any:
-    import warnings
-
-    from subcast.errors import DataWarning
-
+def _clustered(context: Context, counts: Sequence[int]) -> Groups:
+    """Draws from some numbers of clusters; of those beyond what the data fall into, one group with all of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # fewer clusters than asked for: the record says how many
-        return cluster_variables(context.study.split.train.series)
-
-
-def _unit(groups: Mapping[str, Sequence[NDArray[np.int64]]], unit: int) -> tuple[str, NDArray[np.int64]]:
-    """The group and S of a unit of work."""
-    for group, draws in groups.items():
-        if unit < len(draws):
-            return group, draws[unit]
-        unit -= len(draws)
-    raise IndexError(unit)
+        clusters = cluster_variables(context.study.split.train.series)
+    possible = sorted({min(count, clusters.n_clusters) for count in counts})
+    drawn = {
+        count: draw_cluster_subsets(clusters, count, share=SHARE, draws=context.cell.draws, seed=SEED)
+        for count in possible
+    }
+    facts = {
+        "clusters": {
+            "found": clusters.n_clusters,
+            "eps": clusters.eps,
+            "min_samples": clusters.min_samples,
+            "sizes": clusters.sizes.tolist(),
+            "left_alone_then_joined": int(clusters.noise.sum()),
+            "mean_used": {str(count): float(np.mean([len(c) for c in d.chosen])) for count, d in drawn.items()},
+            "widened_draws": {str(count): int((d.added > 0).sum()) for count, d in drawn.items()},
+        }
+    }
+    return Groups({str(count): [np.sort(draw) for draw in d.subsets] for count, d in drawn.items()}, facts)
 
 
 def _place(scores: NDArray[np.floating[Any]], which: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -53,43 +53,48 @@ def run_cells(
     again: bool = False,
     say: Say = print,
     progress: bool = True,
-) -> list[Path]:
-    """Run the cells that have no record yet (or all, again), and give the paths of the records there are.
+) -> tuple[list[Path], dict[str, str]]:
+    """Run the cells that have no record yet (or all, again): the records' paths, and what was passed over and why.
 
     Cells of one dataset and model share what is made of them, so they are best given one after the other. A cell that
     cannot be run (its data or its model is not there) is said and passed over.
     """
-    written = []
+    written: list[Path] = []
+    passed: dict[str, str] = {}
     study: Study | None = None
     for place, cell in enumerate(cells, 1):
         path, title = places.record(cell), f"{cell.experiment.name} {cell.name}"
-        if path.exists() and not again and _covers(path, cell):
+        if study is None or not study.serves(cell):
+            study = Study.of(cell, places.checkpoints, progress)
+        if path.exists() and not again and _covers(path, cell, study):
             say(f"{title}: there already")
             written.append(path)
             continue
-        if study is None or not study.serves(cell):
-            study = Study.of(cell, places.checkpoints, progress)
         try:
             run_cell(cell, places, study, say=say, heading=f"[{place}/{len(cells)}] ")
         except SubcastError as error:
             say(f"{title}: passed over, {error}")
+            passed[title] = str(error)
             continue
         written.append(path)
-    return written
+    return written, passed
 
 
 def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, heading: str = "") -> Path:
     """Run one cell from where it was left, and write its record."""
     measure = make_measure(Context(cell, study))
     begun = places.begun(cell)
-    results, spent = _read_begun(begun, cell)
+    facts = _facts(cell, study) | {"left_out": dict(measure.left_out)}
+    results, spent = _read_begun(begun, facts)
     begun.parent.mkdir(parents=True, exist_ok=True)
     name = f"{heading}{cell.experiment.name} {cell.name}"
+    for method, reason in measure.left_out.items():
+        say(f"{name}: without {method}, {reason}")
     started = time.monotonic()
     for unit in range(len(results), measure.units):
         results.append(measure.run(unit))
         now = spent + time.monotonic() - started
-        _write(begun, {"cell": _facts(cell), "results": results, "seconds": now})
+        _write(begun, {"cell": facts, "results": results, "seconds": now})
         left = now / len(results) * (measure.units - len(results))
         say(f"{name}: {len(results)} of {measure.units}, about {_duration(left)} to go")
     record = {
@@ -97,7 +102,7 @@ def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, head
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"processor": platform.machine(), "python": platform.python_version()},
-        **_facts(cell),
+        **facts,
         "seconds": round(spent + time.monotonic() - started, 1),
         "command": _command(cell),
         "figures": measure.summary(results),
@@ -108,8 +113,9 @@ def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, head
     return path
 
 
-def _facts(cell: Cell) -> dict[str, Any]:
-    return {
+def _facts(cell: Cell, study: Study) -> dict[str, Any]:
+    """What a cell is, as JSON gives it back."""
+    facts = {
         "experiment": cell.experiment.name,
         "dataset": cell.dataset,
         "model": cell.model,
@@ -117,24 +123,32 @@ def _facts(cell: Cell) -> dict[str, Any]:
         "draws": cell.draws,
         "every": cell.every,
         "scale": cell.scale,
+        "options": cell.options,
+        "weights": study.weights,
     }
+    told: dict[str, Any] = json.loads(json.dumps(facts))
+    return told
 
 
 def _command(cell: Cell) -> str:
     model = f" --models {cell.model}" if cell.model else ""
     return (
         f"subcast reproduce {cell.experiment.name} --dataset {cell.dataset}{model} --draws {cell.draws} "
-        f"--every {cell.every} --scale {cell.scale}"
+        f"--every {cell.every} --scale {cell.scale}" + (f" --seeds {cell.seed + 1}" if cell.seed else "")
     )
 
 
-def _covers(path: Path, cell: Cell) -> bool:
-    """Whether a record has at least the draws and the windows asked for."""
-    record = json.loads(path.read_text(encoding="utf-8"))
+def _covers(path: Path, cell: Cell, study: Study) -> bool:
+    """Whether a record is of the same thing, with at least the draws and the windows asked for."""
+    record, facts = json.loads(path.read_text(encoding="utf-8")), _facts(cell, study)
+    if any(record.get(name) != facts[name] for name in ("options", "weights")):
+        return False
+    if "hardened" in record.get("left_out", {}) and study.has_trained("hardened"):
+        return False
     return bool(record["draws"] >= cell.draws and record["every"] <= cell.every)
 
 
-def _read_begun(path: Path, cell: Cell) -> tuple[list[dict[str, Any]], float]:
+def _read_begun(path: Path, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """The units that are done, if the cell was begun in the same way."""
     if not path.exists():
         return [], 0.0
@@ -142,7 +156,7 @@ def _read_begun(path: Path, cell: Cell) -> tuple[list[dict[str, Any]], float]:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError:
         return [], 0.0
-    if stored.get("cell") != _facts(cell):
+    if stored.get("cell") != facts:
         return [], 0.0
     return list(stored["results"]), float(stored["seconds"])
 
