@@ -119,7 +119,7 @@ def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
     rows = []
     for claim in CLAIMS:
         outcomes = claim.ask(found)
-        against = [f"{outcome.cell} ({outcome.evidence})" for outcome in outcomes if not outcome.holds]
+        against = [f"{outcome.cell} ({outcome.evidence})" for outcome in outcomes if outcome.holds is False]
         rows.append(
             [
                 f"[{claim.experiment}](#{claim.experiment})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,13 +21,13 @@ class Outcome:
     cell
         dataset and model
     holds
-        whether the claim holds there
+        whether the claim holds there; None where the intervals do not tell
     evidence
         the numbers
     """
 
     cell: str
-    holds: bool
+    holds: bool | None
     evidence: str
 
 
@@ -57,13 +58,38 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
     >>> verdict([Outcome("a", True, ""), Outcome("b", False, "")]), verdict([])
     ('holds in 1 of 2 cells', 'not measured')
+    >>> verdict([Outcome("a", True, ""), Outcome("b", None, ""), Outcome("c", False, "")])
+    'holds in 1 of 3 cells, cannot be told in 1'
     """
-    held = sum(outcome.holds for outcome in outcomes)
+    count = len(outcomes)
+    held = sum(outcome.holds is True for outcome in outcomes)
+    untold = sum(outcome.holds is None for outcome in outcomes)
     if not outcomes:
         return "not measured"
-    if held == len(outcomes):
+    if untold == count:
+        return "cannot be told"
+    if held == count:
         return "holds" if held == 1 else f"holds (all {held} cells)"
-    return "does not hold" if held == 0 else f"holds in {held} of {len(outcomes)} cells"
+    if held + untold == 0:
+        return "does not hold"
+    text = f"holds in {held} of {count} cells"
+    return f"{text}, cannot be told in {untold}" if untold else text
+
+
+def told_better(record: Record, ours: str, other: str, metric: str = "mae") -> bool | None:
+    """Whether a method's error is the smaller: None where the interval of their paired difference holds 0."""
+    gap, low, high = record.methods[ours][f"{metric}_against"][other]
+    if low is None:
+        return None
+    return bool(gap < 0) if high < 0 or low > 0 else None
+
+
+def told_falling(record: Record, names: Sequence[str], metric: str = "mae") -> bool | None:
+    """Whether each method's error is below that of the one before; None when some pair cannot be told apart."""
+    told = [told_better(record, later, earlier, metric) for earlier, later in pairwise(names)]
+    if any(one is False for one in told):
+        return False
+    return True if all(told) else None
 
 
 def papers_cells(claim: Claim) -> str:

@@ -135,13 +135,30 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [
             f"`{told['dataset']}`",
-            MODELS.get(told["model"], told["model"]),
+            _trained(told),
             told.get("preset", told["protocol"]),
+            told["protocol"],
+            {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(told.get("every", 1), f"every {told.get('every')}th"),
             str(told["config"]["epochs"]),
             str(len(told["epochs"])),
             f"{told['hours']:.2f}",
         ]
         for told in trainings
     ]
-    columns = ["trained on", "model", "settings of", "epochs at most", "epochs run", "hours"]
-    return markdown_table(columns, rows, left=3)
+    columns = [
+        "trained on",
+        "model",
+        "settings",
+        "split and scaling",
+        "windows",
+        "epochs at most",
+        "epochs run",
+        "hours",
+    ]
+    return markdown_table(columns, rows, left=5)
+
+
+def _trained(told: Mapping[str, Any]) -> str:
+    """The model, its variant and its seed."""
+    name = " ".join(filter(None, (MODELS.get(told["model"], told["model"]), told.get("variant", ""))))
+    return f"{name}, seed {told['seed']}" if told.get("seed") else name

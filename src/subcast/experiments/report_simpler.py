@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from subcast.experiments.report_records import Found, Record, same_cell
-from subcast.metrics import paired_gap
 
 SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "partial")
 EXPERIMENTS = (
@@ -33,8 +32,8 @@ class Contest:
     difference
         theirs over ours in per cent: below 0 they are better
     clear
-        whether the intervals part the two: the paired one where errors of each draw are on record, else those of the
-        two gaps to Oracle
+        whether the intervals part the two: that of their paired difference where both are in one record, else those
+        of the two gaps to Oracle
     """
 
     record: Record
@@ -81,9 +80,9 @@ def _contest(record: Record, group: str, rival: str, metric: str, ours: Any, the
 
 
 def _is_clear(metric: str, ours: Any, theirs: Any) -> bool:
-    each = f"{metric}_by_draw"
-    if len(ours.get(each, ())) > 1 and len(ours[each]) == len(theirs.get(each, ())):
-        gap = paired_gap(theirs[each], ours[each])
-        return gap.upper < 0 or gap.lower > 0
+    paired = theirs.get(f"{metric}_against", {}).get("subcast")
+    if paired is not None:
+        _, low, high = paired
+        return low is not None and bool(high < 0 or low > 0)
     first, second = ours.get(f"{metric}_gap_interval"), theirs.get(f"{metric}_gap_interval")
     return bool(first and second and (second[1] < first[0] or first[1] < second[0]))

@@ -134,7 +134,7 @@ def _settings(records: Sequence[Record]) -> str:
         numbers = [printed(record, name, "delta_mae") for name in names]
         if any(numbers):
             rows.append([_whose(record), *("" if n is None else f"{n.mean:.2f}" for n in numbers)])
-    return "Gap of MAE in per cent, with 95 % intervals over draws of S.\n\n" + markdown_table(["cell", *names], rows)
+    return "Gap of MAE in per cent, with 95 % intervals.\n\n" + markdown_table(["cell", *names], rows)
 
 
 def _whose(record: Record) -> str:
@@ -159,6 +159,27 @@ def _sizes(records: Sequence[Record]) -> str:
 
 
 def _clusters(records: Sequence[Record]) -> str:
+    """A table for each dataset: the data fall into as many clusters as they do."""
+    return _by_dataset(records, _clusters_of_one)
+
+
+def _found_clusters(record: Record) -> str:
+    """What the clusters were, and where S needed more of them."""
+    told = record.figures["clusters"]
+    used = ", ".join(
+        f"{mean:.1f} where {count} {'was' if count == '1' else 'were'} asked for ({told['widened_draws'][count]} draws)"
+        for count, mean in told["mean_used"].items()
+        if told["widened_draws"][count]
+    )
+    text = (
+        f"DBSCAN finds {told['found']} clusters (radius {told['eps']:.3f}, at least {told['min_samples']}; sizes "
+        f"{', '.join(map(str, told['sizes']))}, in which {told['left_alone_then_joined']} variables that it left alone "
+        "joined the nearest)."
+    )
+    return text + (f" Clusters too small for S were widened by further ones: on average {used}." if used else "")
+
+
+def _clusters_of_one(records: Sequence[Record]) -> str:
     """One row a cell and quantity, the number of clusters across; below it the paper's."""
     groups = list(records[0].groups)
     rows = []
@@ -174,7 +195,8 @@ def _clusters(records: Sequence[Record]) -> str:
                     ]
                 )
                 rows += _printed_rows(record, name, metric, groups, told)
-    return markdown_table(["cell", "S from clusters:", *groups], rows, left=2)
+    table = markdown_table(["cell", "S from clusters:", *groups], rows, left=2)
+    return f"{_found_clusters(records[0])}\n\n{table}"
 
 
 def _printed_rows(
@@ -203,14 +225,22 @@ def _steps(records: Sequence[Record]) -> str:
 
 def _ranks(records: Sequence[Record]) -> str:
     groups = list(records[0].groups)
+    if groups != ["15%"]:
+        return _by_dataset(records, lambda chosen: f"{_found_clusters(chosen[0])}\n\n{_ranks_table(chosen)}")
+    return _ranks_table(records)
+
+
+def _ranks_table(records: Sequence[Record]) -> str:
+    groups = list(records[0].groups)
     rows = []
     for record in records:
-        rows.append([record.label, *(f"{record.groups[group]['mrr']:.4f}" for group in groups)])
+        how = f"{record.draws}, {record.figures['validation_windows']}"
+        rows.append([record.label, *(f"{record.groups[group]['mrr']:.4f}" for group in groups), how])
         numbers = [printed(record, "", "mrr", group) for group in groups]
         if any(numbers):
-            rows.append([_whose(record), *("" if n is None else f"{n.mean:.4f}" for n in numbers)])
+            rows.append([_whose(record), *("" if n is None else f"{n.mean:.4f}" for n in numbers), ""])
     what = ["mean reciprocal rank"] if groups == ["15%"] else [f"{group} clusters" for group in groups]
-    return markdown_table(["dataset", *what], rows)
+    return markdown_table(["dataset", *what, "draws of S, validation windows"], rows)
 
 
 def _weighting_ranks(records: Sequence[Record]) -> str:
