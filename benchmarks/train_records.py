@@ -2,6 +2,7 @@
 
     python benchmarks/train_records.py                     # all that are not finished yet, the most useful first
     python benchmarks/train_records.py mtgnn-ecg5000       # some of them, by name
+    python benchmarks/train_records.py tcn-hardened-pems-bay-67    # any other model, variant or seed of these datasets
     python benchmarks/train_records.py --list              # which there are, and which are finished
 
 A training that was stopped goes on from the end of its last epoch when the same command is given again. The finished
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,26 @@ JOBS = [
 ]
 
 
+def job_named(name: str) -> Job | None:
+    """The training of a name: one of those above, or one like them for another model, variant or seed.
+
+    That of the same model and dataset is taken over but for what the name says, else one of the same dataset.
+    """
+    for job in JOBS:
+        if job.name == name:
+            return job
+    _, _, seed = name.partition("-seed")
+    if seed and not seed.isdigit():
+        return None
+    for like in sorted(JOBS, key=lambda job: job.model != name.split("-")[0]):  # the same model's training first
+        for model, variant in product(PUBLISHED, ("", "identity", "hardened")):
+            graph_of = f"mtgnn-{like.dataset}" if model in ("astgcn", "mstgcn") and variant != "identity" else None
+            job = replace(like, model=model, variant=variant, seed=int(seed or 0), graph_of=graph_of)
+            if job.name == name:
+                return job
+    return None
+
+
 def main() -> None:
     """Train what is asked for."""
     parser = argparse.ArgumentParser(description="Train the models of record.")
@@ -114,14 +136,18 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=records.RESULTS.parent / "runs", help="folder for logs and states")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, for a log file")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - {job.name for job in JOBS}
+    asked = {name: job_named(name) for name in arguments.names}
+    unknown = [name for name, job in asked.items() if job is None]
     if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(job.name for job in JOBS)}")
-    for job in JOBS:
+        parser.error(
+            f"unknown: {', '.join(unknown)}; names are MODEL[-identity|-hardened]-DATASET[-seedN], those of record: "
+            f"{', '.join(job.name for job in JOBS)}"
+        )
+    for job in [job for job in asked.values() if job] or JOBS:
         finished = is_saved_forecaster(job.kept_in(arguments.work))
         if arguments.list:
             print(f"{job.name:<28} {'finished' if finished else ''}")
-        elif not finished and (not arguments.names or job.name in arguments.names):
+        elif not finished:
             print(f"{job.name}: training", flush=True)
             run(job, arguments.work, progress=not arguments.no_progress)
 
