@@ -150,7 +150,7 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
         "model",
         "settings",
         "split and scaling",
-        "windows",
+        "training windows",
         "epochs at most",
         "epochs run",
         "hours",

@@ -134,7 +134,11 @@ def read_trainings(folder: Path) -> list[dict[str, Any]]:
     """The records of the trainings, in the order of dataset and model."""
     trainings = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("training-*.json"))]
     order = list(ORIGINALS)
-    return sorted(trainings, key=lambda told: (_index(order, told["dataset"]), _index(list(MODELS), told["model"])))
+
+    def place(told: Mapping[str, Any]) -> tuple[int, int, str]:
+        return _index(order, told["dataset"]), _index(list(MODELS), told["model"]), told.get("variant", "")
+
+    return sorted(trainings, key=place)
 
 
 def everything(found: Found) -> Iterator[Record]:
