@@ -184,6 +184,72 @@ def test_a_hardened_model_is_compared_only_where_there_is_one(tmp_path):
     assert "hardened" in make_measure(small).names
 
 
+class TestMeasures:
+    """What the measurements give, found in another way."""
+
+    def made(self, study, name, **options):
+        _, cells = small_cells(name)
+        cell = replace(cells[0], experiment=replace(cells[0].experiment, options=options or cells[0].options))
+        return make_measure(Context(cell, study))
+
+    def test_reciprocal_ranks_are_places_in_the_whole_order(self, study):
+        measure = self.made(study, "figure-reciprocal-rank", windows=12)
+        engine, settings = measure.robust.engine, measure.robust.settings
+        _, present = measure.groups.unit(1)
+        order = engine.find(measure.arrived, present, settings, len(engine.bank)).index
+        everything = engine.find(measure.arrived, np.arange(engine.n), settings, len(engine.bank)).index
+        expected = [1 / (1 + row.tolist().index(best)) for row, best in zip(order, everything[:, 0], strict=True)]
+        assert measure.run(1)["reciprocal"] == pytest.approx(expected, abs=1e-6)
+        assert min(expected) < 1
+
+    def test_the_ideal_neighbour_is_found_by_loops(self, study):
+        measure = self.made(study, "table-weighting-mrr", windows=15)
+        present = measure.all_draws[0]
+        engine, settings = study.paper.engine, study.paper.settings
+        each, seen, neighbors = engine.each_forecast(engine.arrive(measure.windows), present, settings)
+        truth = measure.windows.targets[:, :, present]
+        places = {"ddw": [], "fdw": []}
+        for window in range(len(truth)):
+            if np.isnan(truth[window]).all():
+                continue
+            apart = [np.abs(each[window, k] - seen[window, k]).sum(axis=1) for k in range(5)]  # [h] each
+            off = [np.nanmean(np.abs(each[window, k] - truth[window])) for k in range(5)]
+            ideal = off.index(min(off))
+            far = {
+                "ddw": neighbors.distance[window].tolist(),
+                "fdw": [sum(float(step) / (q + 1) for q, step in enumerate(steps)) for steps in apart],
+            }
+            for name, distances in far.items():
+                places[name].append(1 + sum(other < distances[ideal] for other in distances))
+        found = measure.run(0)
+        for name, all_places in places.items():
+            assert found[name] == pytest.approx(np.mean([1 / place for place in all_places]), abs=1e-6)
+
+    def test_a_part_of_the_bank(self, study):
+        part = study.paper_with(fraction=0.25).engine.bank
+        whole = study.paper.engine.bank
+        assert len(part) == pytest.approx(0.25 * len(whole), rel=0.02)
+        assert set(part.starts) <= set(whole.starts)
+
+    def test_the_query_table_with_wide_ranges_is_the_direct_search(self, study):
+        _, cells = small_cells("table-scalable")
+        context = Context(cells[0], study)
+        present = context.draws()[0]
+        wide = make_method(context, "scalable", neighbour=len(study.paper.engine.bank))(context.test, present)
+        np.testing.assert_allclose(wide, make_method(context, "fdw")(context.test, present), rtol=1e-5)
+
+    def test_a_hardened_model_is_run_as_partial_is(self, study):
+        _, cells = small_cells("table-main")
+        context = Context(cells[0], study)
+        present = context.draws()[0]
+        hidden = context.test.batch().inputs.copy()
+        hidden[:, :, np.setdiff1d(np.arange(20), present)] = np.nan  # must not matter
+        expected = study.trained("hardened").predict(hidden, present=present)[:, :, present]
+        found = make_method(context, "hardened")(context.test, present)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert not np.allclose(found, make_method(context, "partial")(context.test, present))
+
+
 def told_errors(mae, rmse):
     """A tally of two steps in which every stretch has the same error at the second."""
     stretches = {"absolute": [mae[1]] * 4, "squared": [rmse[1] ** 2] * 4, "count": [1.0] * 4}
