@@ -289,6 +289,16 @@ def test_a_second_seed_is_a_row_of_its_own(tmp_path: Path) -> None:
     assert row_of(page, "[table-main](#table-main)", "table 4")[2] == "1 of 25"
 
 
+def test_methods_left_out_are_named_with_the_reason(tmp_path: Path) -> None:
+    for model in ("tcn", "mtgnn"):
+        path = write_record(tmp_path / "r", "table-main", "ecg5000", model)
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps(told | {"left_out": {"seasonal-naive": "the data have no times"}}))
+    page = write_report(tmp_path / "r", tmp_path / "page.md", tmp_path / "figures").read_text(encoding="utf-8")
+    said = "Left out: seasonal naive (the data have no times) for ecg5000 MTGNN, ecg5000 TCN."
+    assert said in section(page, "### table-main")
+
+
 # Published numbers beside ours
 
 

@@ -21,7 +21,7 @@ from subcast.experiments.report_checks import CLAIMS
 from subcast.experiments.report_claims import Claim, papers_cells, verdict
 from subcast.experiments.report_figures import make_figure
 from subcast.experiments.report_head import simpler_section, what_was_run
-from subcast.experiments.report_records import MODELS, Found, Record, read_records, read_trainings
+from subcast.experiments.report_records import METHODS, MODELS, Found, Record, read_records, read_trainings
 from subcast.experiments.report_tables import make_tables, markdown_table
 from subcast.plots import save_figure
 
@@ -172,6 +172,7 @@ def _section(
     if experiment.name in pictures:
         yield f"![{experiment.title}]({pictures[experiment.name]})"
     yield make_tables(experiment.measure, experiment.name, records)
+    yield from _left_out(records)
     outcomes = [(claim, claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment.name]
     told = [f"{_worded(claim)} **{verdict(outcome).capitalize()}.**" for claim, outcome in outcomes]
     if told:
@@ -181,6 +182,19 @@ def _section(
     missing = _missing(experiment, records)
     if missing:
         yield f"Not run yet: {missing}; `subcast reproduce {experiment.name}` runs what is missing."
+
+
+def _left_out(records: Sequence[Record]) -> Iterator[str]:
+    """Methods that some cells could not ask, by reason."""
+    cells: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        for method, reason in record.left_out.items():
+            told = "no such model was trained" if method == "hardened" else reason
+            cells.setdefault((METHODS.get(method, method), told), []).append(record.label)
+    if cells:
+        yield (
+            "Left out: " + "; ".join(f"{what} ({why}) for {', '.join(who)}" for (what, why), who in cells.items()) + "."
+        )
 
 
 def _kin(records: Sequence[Record]) -> str:

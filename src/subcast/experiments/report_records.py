@@ -60,6 +60,8 @@ class Record:
         what it took, when, with what, where, and how to do it again
     figures
         what was measured, as the measurement's summary gives it
+    left_out
+        methods that could not be asked, and why
     """
 
     experiment: str
@@ -75,6 +77,7 @@ class Record:
     machine: Mapping[str, Any]
     command: str
     figures: Mapping[str, Any]
+    left_out: Mapping[str, str]
 
     @property
     def who(self) -> str:
@@ -216,6 +219,7 @@ def _numbers() -> dict[tuple[str, ...], Printed]:
 def _read(path: Path) -> Record:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
+        told.setdefault("left_out", {})
         return Record(**{name: told[name] for name in Record.__dataclass_fields__})
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataError(
