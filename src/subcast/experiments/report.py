@@ -189,8 +189,8 @@ def _left_out(records: Sequence[Record]) -> Iterator[str]:
     cells: dict[tuple[str, str], list[str]] = {}
     for record in records:
         for method, reason in record.left_out.items():
-            told = "no such model was trained" if method == "hardened" else reason
-            cells.setdefault((METHODS.get(method, method), told), []).append(record.label)
+            why = "no such model was trained" if method == "hardened" else reason
+            cells.setdefault((METHODS.get(method, method), why), []).append(record.label)
     if cells:
         yield (
             "Left out: " + "; ".join(f"{what} ({why}) for {', '.join(who)}" for (what, why), who in cells.items()) + "."
