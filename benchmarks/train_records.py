@@ -6,7 +6,7 @@
     python benchmarks/train_records.py --list              # which there are, and which are finished
 
 A training that was stopped goes on from the end of its last epoch when the same command is given again. The finished
-model goes to results/checkpoints/NAME (variants of it to checkpoints/ in --work), its record to
+model goes to results/checkpoints/NAME (variants and traffic-20 to checkpoints/ in --work), its record to
 results/training-NAME.json; logs and states stay in --work.
 """
 
@@ -65,8 +65,9 @@ class Job:
         return f"{self.model}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
 
     def kept_in(self, work: Path) -> Path:
-        """The folder of the trained model; those of the variants are not committed."""
-        return (work / "checkpoints" if self.variant else CHECKPOINTS) / self.name
+        """The folder of the trained model; variants and what is quick to train are not committed, to keep that small."""
+        small = self.variant or self.dataset == "traffic-20"
+        return (work / "checkpoints" if small else CHECKPOINTS) / self.name
 
     def split(self) -> Split:
         """The three parts of its data."""
