@@ -65,7 +65,7 @@ class Job:
         return f"{self.model}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
 
     def kept_in(self, work: Path) -> Path:
-        """The folder of the trained model; variants and what is quick to train are not committed, to keep that small."""
+        """The folder of the trained model; variants and what is quick to train are not committed."""
         small = self.variant or self.dataset == "traffic-20"
         return (work / "checkpoints" if small else CHECKPOINTS) / self.name
 
