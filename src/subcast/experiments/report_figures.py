@@ -177,7 +177,9 @@ def _rounds(records: Sequence[Record]) -> Any:
         for (name, told), style in zip(tables.items(), _STYLES, strict=False):
             _line(axis, counts, told["rounds"], style, name)
         axis.axhline(3, color=INK, linewidth=1, linestyle=":")
-        axis.annotate("3 rounds", (counts[-1], 3), xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)
+        axis.annotate(
+            "3", (1, 3), xycoords=("axes fraction", "data"), xytext=(4, -3), textcoords="offset points", fontsize=8
+        )
         axis.set_ylim(0, 1.1 * max(3.3, *(value for told in tables.values() for value in told["rounds"])))
         axis.set_xticks(counts)
     _label(figure, "number of neighbours m", "mean rounds of the query table")
