@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from subcast.experiments.report_records import MODELS, read_trainings, trained_label
+
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
 DATASETS = ("ecg5000", "metr-la-29", "pems-bay-67", "clouds")
@@ -19,11 +21,6 @@ ABLATION = (
     "pooled and corrected",
     "specialist alone",
 )
-
-
-def named(model: str) -> str:
-    """A model's name as its authors write it."""
-    return "LSTNet" if model == "lstnet" else model.upper()
 
 
 def load(name: str) -> dict[str, Any] | None:
@@ -130,7 +127,7 @@ def gap_table(metric: str, columns: dict[str, str]) -> str:
         [
             (
                 dataset,
-                named(model),
+                MODELS[model],
                 f"{figures['methods']['oracle'][metric]:.3f}",
                 *(gap(figures, name, metric) for name in columns.values()),
                 gap(figures, f"oracle with a specialist, tuned for {metric}", metric, interval=False),
@@ -148,7 +145,7 @@ def ablation() -> str:
         [
             (
                 dataset,
-                named(model),
+                MODELS[model],
                 *(
                     both_gaps({**figures["methods"], **figures["parts"]}[name])
                     for name in ("fdw", *ABLATION, "subcast")
@@ -167,7 +164,7 @@ def coverage() -> str:
         [
             (
                 dataset,
-                named(model),
+                MODELS[model],
                 *(
                     f"{figures['coverage'][s]['coverage']:.1%} (width {figures['coverage'][s]['width']:.2f})"
                     for s in shares
@@ -181,8 +178,7 @@ def coverage() -> str:
 def trainings() -> str:
     """The models of record: errors with all variables in, beside the published ones where there are."""
     body = []
-    for path in sorted((ROOT / "results").glob("training-*.json")):
-        record = json.loads(path.read_text())
+    for record in read_trainings(ROOT / "results"):
         found = record["figures"]
         beside = "", ""
         if "published_mae" in found:
@@ -190,12 +186,10 @@ def trainings() -> str:
                 f"{found['published_mae']:.2f} ± {found['published_mae_deviation']:.2f}",
                 f"{found['mae_against_published_percent']:+.1f} %",
             )
-        kind = " ".join(filter(None, (named(record["model"]), record.get("variant"))))
-        seed = f", seed {record['seed']}" if record["seed"] else ""
         body.append(
             (
                 record["dataset"],
-                kind + seed,
+                trained_label(record),
                 f"{found['parameters']:,}",
                 f"{found['best_epoch']} of {len(record['epochs'])}",
                 f"{found['oracle_mae_step_12']:.3f}",

@@ -14,10 +14,10 @@ from typing import Any
 
 import records
 from train_records import CHECKPOINTS, HORIZON, JOBS
-from wrapper_records import SHARE, pick, whole
+from wrapper_records import SHARE, pick
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
-from subcast.evaluation import evaluate, wrapped
+from subcast.evaluation import evaluate, forecast_all, wrapped
 from subcast.wrapper import Settings
 
 NAMES = ("tcn-ecg5000", "tcn-metr-la-29", "tcn-clouds")
@@ -58,7 +58,7 @@ def measure(job: Any) -> dict[str, Any]:
     split = job.split()
     model = TrainedForecaster.load(CHECKPOINTS / job.name)
     test = split.val[:: max(1, len(split.val) // WINDOWS)]  # the test windows decide nothing
-    plain = whole(model, test)
+    plain = forecast_all(model, test)
     draws = draw_subsets(len(model.variables), share=SHARE, draws=DRAWS, seed=SEED)
     methods = {"oracle": lambda windows, present: pick(plain, test, windows)[:, :, present]}
     for name, changes in VARIANTS.items():

@@ -22,7 +22,7 @@ from train_records import CHECKPOINTS, JOBS, Job
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
 from subcast.checkpoint import is_saved_forecaster
-from subcast.evaluation import Method, evaluate, partial_inputs, wrapped
+from subcast.evaluation import Method, evaluate, forecast_all, partial_inputs, wrapped
 from subcast.windows import Windows
 from subcast.wrapper import Settings
 from subcast.wrapper.parts import split_validation
@@ -63,7 +63,7 @@ def run(job: Job) -> None:
     tuned = {metric: fit(model, split.train, split.val, metric=metric) for metric in ("mae", "rmse")}
     published = SubsetForecaster.paper(model, progress=False).fit(split.train)
     print(f"{job.name}: {tuned['mae']}", flush=True)
-    plain = whole(model, test)
+    plain = forecast_all(model, test)
     passes: dict[str, float] = {}
     methods: dict[str, Method] = {
         "oracle": lambda windows, present: pick(plain, test, windows)[:, :, present],
@@ -137,11 +137,6 @@ def ablation(chosen: Settings) -> dict[str, Settings]:
         "pooled and corrected": replace(bare, correction=chosen.correction or 1.0),
         "specialist alone": replace(chosen, blend=everything, blend_absent=()),
     }
-
-
-def whole(model: TrainedForecaster, test: Windows) -> NDArray[np.float32]:
-    """The forecasts with all variables in, of all test windows."""
-    return np.concatenate([model(test[first : first + 256].batch().inputs) for first in range(0, len(test), 256)])
 
 
 def pick(forecasts: NDArray[np.float32], test: Windows, part: Windows) -> NDArray[np.float32]:

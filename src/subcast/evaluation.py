@@ -156,6 +156,11 @@ def evaluate(
     )
 
 
+def forecast_all(model: Any, windows: Windows) -> NDArray[np.float32]:
+    """A model's forecasts of all windows with all variables in, [b, h, n], some windows at a time."""
+    return np.concatenate([model(batch.inputs) for batch in windows.batches(256)])
+
+
 def oracle(robust: SubsetForecaster) -> Method:
     """The wrapped model with all variables in."""
     engine, _ = robust._fitted()

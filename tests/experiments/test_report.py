@@ -737,6 +737,19 @@ def test_figures_label_their_axes_and_keep_legends_off_the_data(full: Path, name
     for legend in figure.legends:
         box = legend.get_window_extent()
         assert not any(box.overlaps(axis.get_window_extent()) for axis in shown)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+
+
+def test_legend_of_many_models_over_one_panel_is_not_cut(full: Path) -> None:
+    records = [r for r in read_records(full / "results" / "reproduce")[0]["figure-horizon"] if r.dataset == "ecg5000"]
+    figure = make_figure("figure-horizon", records)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 5
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
 
 
 def test_lines_of_a_panel_differ_in_more_than_colour(full: Path) -> None:

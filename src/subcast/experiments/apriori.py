@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.evaluation import forecast_all
 from subcast.experiments.context import Context, split_data
 from subcast.training import TrainConfig, train
 
@@ -32,7 +33,6 @@ def train_on(context: Context, present: NDArray[np.int64], options: Mapping[str,
     name = f"apriori-{study.trained_name()}-{hashlib.sha256(present.tobytes()).hexdigest()[:12]}-{preset}"
     folder = study.checkpoints[-1] / "begun" / name
     model = train(cell.model, split.train, split.val, config, graph=graph, folder=folder)
-    test = split.test[:: cell.every]
-    forecast = np.concatenate([model(batch.inputs) for batch in test.batches(256)])
+    forecast = forecast_all(model, split.test[:: cell.every])
     shutil.rmtree(folder)
     return forecast

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subcast.checkpoint import is_saved_forecaster, load_forecaster
 from subcast.datasets import load_dataset
 from subcast.errors import DataNotFoundError
-from subcast.evaluation import Method
+from subcast.evaluation import Method, forecast_all
 from subcast.experiments.declare import Cell
 from subcast.experiments.tally import Tally
 from subcast.retrieval import Neighbors, QueryTable
@@ -47,6 +47,16 @@ def split_data(series: Series, dataset: str) -> Split:
     """Its three parts."""
     protocol = "default" if dataset in DEFAULT_PROTOCOL else "paper"
     return series.split(LOOKBACK, HORIZON, protocol=protocol)
+
+
+def trained_name(model: str, dataset: str, seed: int = 0, variant: str = "") -> str:
+    """What the folder and the record of a trained model are called.
+
+    >>> trained_name("tcn", "ecg5000"), trained_name("mtgnn", "ecg5000", seed=1, variant="identity")
+    ('tcn-ecg5000', 'mtgnn-identity-ecg5000-seed1')
+    """
+    middle = f"-{variant}" if variant else ""
+    return f"{model}{middle}-{dataset}" + (f"-seed{seed}" if seed else "")
 
 
 def thinned(windows: Windows, most: int) -> Windows:
@@ -153,8 +163,7 @@ class Study:
 
     def trained_name(self, variant: str = "") -> str:
         """What the folder of the model, or of a variant of it (identity, hardened), is called."""
-        middle = f"-{variant}" if variant else ""
-        return f"{self.kind}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
+        return trained_name(self.kind, self.dataset, self.seed, variant)
 
     def folder(self, variant: str = "") -> Path | None:
         """The folder of the trained model, or of a variant of it; None where there is none."""
@@ -165,7 +174,7 @@ class Study:
         """Whether a variant of the model is there, or is quick to train."""
         return self.dataset == QUICK_TO_TRAIN or self.folder(variant) is not None
 
-    @property
+    @cached_property
     def weights(self) -> str | None:
         """A fingerprint of the trained weights, by which records of another training are told."""
         if self.kind and self.dataset == QUICK_TO_TRAIN:
@@ -254,8 +263,7 @@ class Context:
     @cached_property
     def whole(self) -> NDArray[np.float32]:
         """The model's forecasts of all test windows with all variables in, [b, h, n]."""
-        parts = [self.study.model(batch.inputs) for batch in self.test.batches(256)]
-        return np.concatenate(parts)
+        return forecast_all(self.study.model, self.test)
 
     def tally(self, forecast: NDArray[np.floating[Any]], present: NDArray[np.int64]) -> Tally:
         """The errors of forecasts of S over the test windows."""

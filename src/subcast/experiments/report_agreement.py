@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from subcast.experiments.report_checks import CLAIMS
-from subcast.experiments.report_claims import verdict
+from subcast.experiments.report_claims import in_a_word
 from subcast.experiments.report_records import METHODS, WHOLE, Found, Record, printed
 
 NEAR = 2.0  # points: gaps of single trainings differ by about as much
@@ -63,16 +64,10 @@ def agreement(found: Sequence[Comparison]) -> str:
 
 def claims_in_short(experiment: str, found: Found) -> str:
     """How many of an experiment's claims hold, in part or not; nothing when none was measured."""
-    verdicts = [verdict(claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment]
-    counts = {
-        "yes": sum(text == "holds" or text.startswith("holds (all") for text in verdicts),
-        "in part": sum(text.startswith("holds in") for text in verdicts),
-        "no": sum(text == "does not hold" for text in verdicts),
-        "cannot be told": sum(text == "cannot be told" for text in verdicts),
-        "not measured": sum(text == "not measured" for text in verdicts),
-    }
-    told = [f"{count} {what}" for what, count in counts.items() if count]
-    return "" if counts["not measured"] == len(verdicts) else f"claims: {', '.join(told)}"
+    found_out = Counter(in_a_word(claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment)
+    kinds = ("yes", "in part", "no", "cannot be told", "not measured")
+    told = [f"{found_out[kind]} {kind}" for kind in kinds if found_out[kind]]
+    return "" if set(found_out) <= {"not measured"} else f"claims: {', '.join(told)}"
 
 
 def _compared(record: Record) -> list[tuple[str, str]]:

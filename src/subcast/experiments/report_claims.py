@@ -64,24 +64,37 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     count = len(outcomes)
     held = sum(outcome.holds is True for outcome in outcomes)
     untold = sum(outcome.holds is None for outcome in outcomes)
-    if not outcomes:
-        return "not measured"
-    if untold == count:
-        return "cannot be told"
-    if held == count:
+    kind = in_a_word(outcomes)
+    if kind == "yes":
         return "holds" if held == 1 else f"holds (all {held} cells)"
-    if held + untold == 0:
-        return "does not hold"
-    text = f"holds in {held} of {count} cells"
-    return f"{text}, cannot be told in {untold}" if untold else text
+    if kind == "in part":
+        return f"holds in {held} of {count} cells" + (f", cannot be told in {untold}" if untold else "")
+    return "does not hold" if kind == "no" else kind
+
+
+def in_a_word(outcomes: Sequence[Outcome]) -> str:
+    """What the outcomes come to: "yes", "no", "in part", "cannot be told" or "not measured"."""
+    words = {True: "yes", False: "no", None: "cannot be told"}
+    kinds = {words[outcome.holds] for outcome in outcomes}
+    if not kinds:
+        return "not measured"
+    return kinds.pop() if len(kinds) == 1 else "in part"
 
 
 def told_better(record: Record, ours: str, other: str, metric: str = "mae") -> bool | None:
     """Whether a method's error is the smaller: None where the interval of their paired difference holds 0."""
-    gap, low, high = record.methods[ours][f"{metric}_against"][other]
-    if low is None:
-        return None
-    return bool(gap < 0) if high < 0 or low > 0 else None
+    gap, *interval = record.methods[ours][f"{metric}_against"][other]
+    return bool(gap < 0) if parted(interval) else None
+
+
+def parted(interval: Sequence[float | None]) -> bool:
+    """Whether an interval is known and leaves 0 out.
+
+    >>> parted([0.1, 0.4]), parted([-0.1, 0.4]), parted([None, None])
+    (True, False, False)
+    """
+    low, high = interval
+    return low is not None and high is not None and (high < 0 or low > 0)
 
 
 def told_falling(record: Record, names: Sequence[str], metric: str = "mae") -> bool | None:

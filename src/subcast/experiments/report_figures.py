@@ -56,15 +56,16 @@ def _label(figure: Any, x: str, y: str) -> None:
     figure.supylabel(y, fontsize=9, color=INK)
 
 
-def _legend(figure: Any, axes: NDArray[Any], across: int = 6) -> None:
-    """One legend above all panels, so that it covers no data; none for a single line."""
+def _legend(figure: Any, axes: NDArray[Any], width: float = 1.4) -> None:
+    """One legend above all panels, so that it covers no data, with entries so wide (inches); none for one line."""
     entries: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if len(entries) > 1:
+        across = min(len(entries), max(1, int(figure.get_figwidth() / width)))
         figure.legend(
-            list(entries.values()), list(entries), loc="outside upper center", ncols=min(len(entries), across),
+            list(entries.values()), list(entries), loc="outside upper center", ncols=across,
             frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2,
         )  # fmt: skip
 
@@ -183,7 +184,7 @@ def _rounds(records: Sequence[Record]) -> Any:
         axis.set_ylim(0, 1.1 * max(3.3, *(value for told in tables.values() for value in told["rounds"])))
         axis.set_xticks(counts)
     _label(figure, "number of neighbours m", "mean rounds of the query table")
-    _legend(figure, axes, across=2)
+    _legend(figure, axes, width=2.8)
     return figure
 
 

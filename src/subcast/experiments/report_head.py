@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from subcast.experiments.declare import load_experiments
-from subcast.experiments.report_records import METHODS, MODELS, ORIGINALS, Found, Record, everything, printed
+from subcast.experiments.report_records import METHODS, ORIGINALS, Found, Record, everything, printed, trained_label
 from subcast.experiments.report_simpler import SIMPLE, Contest, contests
 from subcast.experiments.report_tables import markdown_table
 from subcast.names import plural
@@ -135,7 +135,7 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [
             f"`{told['dataset']}`",
-            _trained(told),
+            trained_label(told),
             told.get("preset", told["protocol"]),
             told["protocol"],
             {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(told.get("every", 1), f"every {told.get('every')}th"),
@@ -156,9 +156,3 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
         "hours",
     ]
     return markdown_table(columns, rows, left=5)
-
-
-def _trained(told: Mapping[str, Any]) -> str:
-    """The model, its variant and its seed."""
-    name = " ".join(filter(None, (MODELS.get(told["model"], told["model"]), told.get("variant", ""))))
-    return f"{name}, seed {told['seed']}" if told.get("seed") else name

@@ -144,6 +144,12 @@ def read_trainings(folder: Path) -> list[dict[str, Any]]:
     return sorted(trainings, key=place)
 
 
+def trained_label(told: Mapping[str, Any]) -> str:
+    """The model of a training, with its variant and its seed."""
+    name = " ".join(filter(None, (MODELS.get(told["model"], told["model"]), told.get("variant", ""))))
+    return f"{name}, seed {told['seed']}" if told.get("seed") else name
+
+
 def everything(found: Found) -> Iterator[Record]:
     """All records, experiment by experiment."""
     for records in found.values():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from subcast.experiments.report_claims import parted
 from subcast.experiments.report_records import Found, Record, same_cell
 
 SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "partial")
@@ -82,7 +83,6 @@ def _contest(record: Record, group: str, rival: str, metric: str, ours: Any, the
 def _is_clear(metric: str, ours: Any, theirs: Any) -> bool:
     paired = theirs.get(f"{metric}_against", {}).get("subcast")
     if paired is not None:
-        _, low, high = paired
-        return low is not None and bool(high < 0 or low > 0)
+        return parted(paired[1:])
     first, second = ours.get(f"{metric}_gap_interval"), theirs.get(f"{metric}_gap_interval")
     return bool(first and second and (second[1] < first[0] or first[1] < second[0]))
