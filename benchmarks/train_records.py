@@ -20,26 +20,16 @@ from typing import Any
 
 import records
 
-from subcast import load_dataset
 from subcast.checkpoint import is_saved_forecaster
+from subcast.experiments.context import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
+from subcast.experiments.published import find_one
+from subcast.experiments.report_records import MODELS
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
 from subcast.training import TrainConfig, train
 from subcast.windows import Split, Windows
 
 CHECKPOINTS = records.RESULTS / "checkpoints"
-LOOKBACK, HORIZON = 12, 12
-HARDENED = 0.9  # at most this share of the variables is dropped, a different one in every batch
-CLOUDS = {"n_plants": 137, "n_steps": 10_000}  # the size of SOLAR in plants; the nights do not count, as there
-
-# Oracle at step 12 on ECG5000, as the paper prints it (table 1): mean and deviation of MAE, mean of RMSE.
-PUBLISHED = {
-    "mtgnn": (3.43, 0.54, 5.94),
-    "astgcn": (3.47, 0.50, 5.83),
-    "mstgcn": (3.39, 0.52, 5.82),
-    "lstnet": (3.88, 0.49, 6.51),
-    "tcn": (3.71, 0.56, 6.09),
-}
 
 
 @dataclass(frozen=True)
@@ -49,20 +39,18 @@ class Job:
     model: str
     dataset: str
     preset: str = "paper"
-    protocol: str | None = None  # that of the preset's name by default
     seed: int = 0
     every: int = (
         1  # of the training windows, so many are gone through in an epoch: neighbouring ones tell much the same
     )
     epochs: int | None = None  # those of the preset by default
     graph_of: str | None = None  # the trained model whose graph is used
-    variant: str = ""  # "identity": no edge between variables; "hardened": random variables dropped while it learns
+    variant: str = ""  # one of VARIANTS
 
     @property
     def name(self) -> str:
         """What its folder and its record are called."""
-        middle = f"-{self.variant}" if self.variant else ""
-        return f"{self.model}{middle}-{self.dataset}" + (f"-seed{self.seed}" if self.seed else "")
+        return trained_name(self.model, self.dataset, self.seed, self.variant)
 
     def kept_in(self, work: Path) -> Path:
         """The folder of the trained model; variants and what is quick to train are not committed."""
@@ -70,15 +58,13 @@ class Job:
         return (work / "checkpoints" if small else CHECKPOINTS) / self.name
 
     def split(self) -> Split:
-        """The three parts of its data."""
-        options = CLOUDS if self.dataset == "clouds" else {}
-        return load_dataset(self.dataset, **options).split(LOOKBACK, HORIZON, protocol=self.protocol or self.preset)
+        """The three parts of its data, as the experiments take them."""
+        return split_data(open_data(self.dataset), self.dataset)
 
     def config(self, progress: bool) -> TrainConfig:
         """How it is trained."""
-        changes: dict[str, Any] = {} if self.epochs is None else {"epochs": self.epochs}
-        if self.variant == "hardened":
-            changes["variable_dropout"] = HARDENED
+        changes = variant_changes(self.model, self.variant)["config"]
+        changes |= {} if self.epochs is None else {"epochs": self.epochs}
         if self.preset == "paper":
             return replace(TrainConfig.paper(self.dataset, seed=self.seed, progress=progress), **changes)
         return TrainConfig(seed=self.seed, progress=progress, **changes)
@@ -95,16 +81,17 @@ JOBS = [
     Job("tcn", "metr-la-29", preset="default"),
     Job("mtgnn", "metr-la-29", preset="default", every=2),
     Job("mtgnn", "pems-bay-67", preset="default", every=4, epochs=20),
-    Job("tcn", "clouds", preset="default", protocol="paper"),
-    Job("mtgnn", "clouds", preset="default", protocol="paper", every=2, epochs=15),
+    Job("tcn", "clouds", preset="default"),
+    Job("mtgnn", "clouds", preset="default", every=2, epochs=15),
     Job("tcn", "ecg5000", variant="hardened"),
     Job("lstnet", "ecg5000", variant="hardened"),
-    Job("tcn", "clouds", preset="default", protocol="paper", variant="hardened"),
+    Job("tcn", "clouds", preset="default", variant="hardened"),
     Job("tcn", "metr-la-29", preset="default", variant="hardened"),
-    Job("tcn", "traffic-20", preset="default", protocol="paper"),
-    Job("mtgnn", "traffic-20", preset="default", protocol="paper", every=4, epochs=20),
-    Job("mtgnn", "ecg5000", preset="default", protocol="paper", epochs=30, variant="identity"),
-    Job("mtgnn", "ecg5000", preset="default", protocol="paper", epochs=30, variant="hardened"),
+    Job("tcn", "traffic-20", preset="default"),
+    Job("mtgnn", "traffic-20", preset="default", every=4, epochs=20),
+    Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="identity"),
+    Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="hardened"),
+    Job("mtgnn", "ecg5000", variant="noise"),
     Job("mtgnn", "ecg5000", seed=1),
 ]
 
@@ -121,12 +108,19 @@ def job_named(name: str) -> Job | None:
     if seed and not seed.isdigit():
         return None
     for like in sorted(JOBS, key=lambda job: job.model != name.split("-")[0]):  # the same model's training first
-        for model, variant in product(PUBLISHED, ("", "identity", "hardened")):
-            graph_of = f"mtgnn-{like.dataset}" if model in ("astgcn", "mstgcn") and variant != "identity" else None
+        for model, variant in product(MODELS, ("", *VARIANTS)):
+            graph_of = _graph_of(model, like.dataset, variant)
             job = replace(like, model=model, variant=variant, seed=int(seed or 0), graph_of=graph_of)
             if job.name == name:
                 return job
     return None
+
+
+def _graph_of(model: str, dataset: str, variant: str) -> str | None:
+    """The trained MTGNN whose graph a model takes that learns none; with noise, one that learnt with noise."""
+    if model not in ("astgcn", "mstgcn") or variant == "identity":
+        return None
+    return trained_name("mtgnn", dataset, 0, variant if variant == "noise" else "")
 
 
 def main() -> None:
@@ -141,7 +135,7 @@ def main() -> None:
     unknown = [name for name, job in asked.items() if job is None]
     if unknown:
         parser.error(
-            f"unknown: {', '.join(unknown)}; names are MODEL[-identity|-hardened]-DATASET[-seedN], those of record: "
+            f"unknown: {', '.join(unknown)}; names are MODEL[-{'|-'.join(VARIANTS)}]-DATASET[-seedN], those of record: "
             f"{', '.join(job.name for job in JOBS)}"
         )
     for job in [job for job in asked.values() if job] or JOBS:
@@ -160,11 +154,15 @@ def run(job: Job, work: Path, progress: bool) -> None:
     if is_saved_forecaster(folder):  # finished, but stopped before its record was written
         forecaster = TrainedForecaster.load(folder)
     else:
-        graph: Any = TrainedForecaster.load(CHECKPOINTS / job.graph_of) if job.graph_of else None
-        if job.variant == "identity":
-            graph = "identity"
+        changes = variant_changes(job.model, job.variant)
+        graph = changes["graph"]
+        if job.graph_of:
+            kept = [place / job.graph_of for place in (CHECKPOINTS, work / "checkpoints")]
+            graph = TrainedForecaster.load(next(filter(is_saved_forecaster, kept), kept[0]))
         part = split.train[:: job.every]
-        forecaster = train(job.model, part, split.val, job.config(progress), graph=graph, folder=folder)
+        forecaster = train(
+            job.model, part, split.val, job.config(progress), settings=changes["settings"], graph=graph, folder=folder
+        )
     path = records.write_record(
         f"training-{job.name}",
         figures(job, forecaster, split),
@@ -201,12 +199,13 @@ def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, 
         "oracle_rmse_by_step": sums.rmse_by_step.tolist(),
     }
     if job.dataset == "ecg5000" and not job.variant:
-        mae, deviation, rmse = PUBLISHED[job.model]
+        cell = {"experiment": "table-oracle-partial", "dataset": "ecg5000", "model": job.model, "setting": "oracle"}
+        mae, rmse = (find_one(**cell, metric=metric) for metric in ("mae", "rmse"))
         result |= {
-            "published_mae": mae,
-            "published_mae_deviation": deviation,
-            "published_rmse": rmse,
-            "mae_against_published_percent": 100 * (result["oracle_mae_step_12"] / mae - 1),
+            "published_mae": mae.mean,
+            "published_mae_deviation": mae.deviation,
+            "published_rmse": rmse.mean,
+            "mae_against_published_percent": 100 * (result["oracle_mae_step_12"] / mae.mean - 1),
         }
     return result
 

@@ -33,9 +33,10 @@ def places(tmp_path_factory):
     return Places(folder / "results", (folder / "checkpoints",))
 
 
-def small_cells(name):
+def small_cells(name, model=None):
     experiment = get_experiment(name)
-    models = () if not experiment.models else ("mtgnn",) if name in ("table-identity", "figure-pagerank") else ("tcn",)
+    model = model or ("tcn" if "tcn" in experiment.models else "mtgnn")
+    models = (model,) if experiment.models else ()
     return experiment, experiment.cells("quick", datasets=("clouds-small",), models=models, draws=2, every=97)
 
 
@@ -351,6 +352,28 @@ class TestRecordsOfAnotherThing:
         self.run(cells, here)
         monkeypatch.setattr(Study, "weights", "another")
         assert "there already" not in self.run(cells, here)
+
+    def test_another_training_of_a_variant_is_measured_again(self, places, tmp_path, monkeypatch):
+        _, cells = small_cells("table-main")
+        here = Places(tmp_path, places.checkpoints)
+        self.run(cells, here)
+        assert "there already" in self.run(cells, here)
+        real = Study.fingerprint
+        monkeypatch.setattr(Study, "fingerprint", lambda self, variant="": variant or real(self))
+        assert "there already" not in self.run(cells, here)
+
+
+def test_an_experiment_on_a_variant_has_a_model_of_its_own(places):
+    _, plain = small_cells("table-oracle-partial", "mtgnn")
+    _, noisy = small_cells("table-noise", "mtgnn")
+    first = Study.of(plain[0], places.checkpoints, progress=False)
+    assert not first.serves(noisy[0])
+    study = Study.of(noisy[0], places.checkpoints, progress=False)
+    assert study.serves(noisy[0])
+    assert study.trained_name() == "mtgnn-noise-clouds-small"
+    assert study.model.module.settings["graph_noise"] == 0.01
+    assert first.model.module.settings["graph_noise"] == 0.0
+    assert study.weights != first.weights
 
 
 def test_cluster_groups_say_what_they_hold(places):

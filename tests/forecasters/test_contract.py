@@ -273,6 +273,37 @@ class TestMTGNN:
         model = build("mtgnn", n=12, neighbors=3).train()
         assert torch.equal(model.adjacency(), model.adjacency())
 
+    def test_noise_chooses_among_saturated_edges_in_training_alone(self):
+        model = build("mtgnn", n=30, neighbors=3, graph_noise=0.01)
+        with torch.no_grad():
+            for embedding in (model.graph_learning.embedding1, model.graph_learning.embedding2):
+                embedding.weight.mul_(50)
+        assert torch.equal(model.adjacency(), mtgnn_adjacency(model))  # a forecast draws nothing
+        present = torch.arange(30) % 3 > 0
+        model.train()
+        torch.manual_seed(0)
+        drawn = [model.adjacency(present).detach() for _ in range(5)]
+        assert any(not torch.equal(drawn[0], other) for other in drawn[1:])
+        everything = build("mtgnn", n=30, neighbors=30)
+        everything.load_state_dict(model.state_dict())
+        plain = mtgnn_adjacency(everything, present)
+        for adjacency in drawn:
+            assert ((adjacency != 0).sum(1) <= 3).all()
+            kept = adjacency != 0
+            assert torch.equal(adjacency[kept], plain[kept])  # what is kept keeps its strength
+            lost = (plain > 0) & ~kept
+            for row in range(30):
+                if kept[row].any() and lost[row].any():  # nothing is given up for what is weaker by more than the noise
+                    assert plain[row][lost[row]].max() <= plain[row][kept[row]].min() + 0.01
+
+    def test_noise_of_weak_edges_takes_the_strongest(self):
+        model = build("mtgnn", n=12, neighbors=3, graph_noise=1e-12).train()
+        with torch.no_grad():
+            for name, parameter in model.graph_learning.named_parameters():
+                parameter.mul_(0.05 if "embedding" in name else 0.3)
+        assert model.adjacency().max() < 0.99  # far from saturated
+        torch.testing.assert_close(model.adjacency(), mtgnn_adjacency(model))
+
     def test_kernels_must_share_the_channels(self):
         with pytest.raises(InputError, match="conv_channels must be a multiple of the 3 kernels"):
             build("mtgnn", kernels=(2, 3, 5))
@@ -283,6 +314,8 @@ class TestMTGNN:
             ({"skip_channels": 0}, "skip_channels must be a whole number of at least 1, got 0"),
             ({"end_channels": 0}, "end_channels must be"),
             ({"kernels": (0, 2)}, "each of kernels must be a whole number of at least 1, got 0"),
+            ({"graph_noise": -0.01}, "graph_noise must be 0 or more, got -0.01"),
+            ({"graph_noise": float("nan")}, "graph_noise must be 0 or more"),
             ({"saturation": 0}, "saturation must be above 0, got 0"),
             ({"saturation": float("nan")}, "saturation must be above 0"),
         ],

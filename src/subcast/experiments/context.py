@@ -49,6 +49,30 @@ def split_data(series: Series, dataset: str) -> Split:
     return series.split(LOOKBACK, HORIZON, protocol=protocol)
 
 
+# What is different in the training of a variant.
+VARIANTS = {
+    "identity": "no edge between variables",
+    "hardened": "random variables dropped while it learns",
+    "noise": "noise before MTGNN chooses its strongest edges while it learns; where a graph is given, that MTGNN's",
+}
+HARDENED = 0.9  # at most this share of the variables is dropped, a different one in every batch
+NOISE = 0.01  # of the code of MTGNN's authors
+
+
+def variant_changes(model: str, variant: str) -> dict[str, Any]:
+    """What a variant changes: of the config of the training, of the model's settings, and of its graph."""
+    config, settings = {}, {}
+    if variant == "hardened":
+        config["variable_dropout"] = HARDENED
+    if variant == "noise" and model == "mtgnn":
+        settings["graph_noise"] = NOISE
+    return {"config": config, "settings": settings, "graph": "identity" if variant == "identity" else None}
+
+
+def _variant(cell: Cell) -> str:
+    return str(cell.options.get("variant", ""))
+
+
 def trained_name(model: str, dataset: str, seed: int = 0, variant: str = "") -> str:
     """What the folder and the record of a trained model are called.
 
@@ -112,6 +136,8 @@ class Study:
     ----------
     dataset, kind, seed
         the data, the kind of model ("" for none) and the seed it was trained with
+    variant
+        what was different in its training ("" for nothing): one of VARIANTS
     checkpoints
         folders of trained models, looked through in turn; a model trained on the way goes to the last
     progress
@@ -121,6 +147,7 @@ class Study:
     dataset: str
     kind: str
     seed: int
+    variant: str
     checkpoints: tuple[Path, ...]
     progress: bool = True
     tallies: dict[Hashable, Tally] = field(default_factory=dict)
@@ -131,11 +158,12 @@ class Study:
     @classmethod
     def of(cls, cell: Cell, checkpoints: tuple[Path, ...], progress: bool = True) -> Study:
         """The study that a cell belongs to."""
-        return cls(cell.dataset, cell.model, cell.seed, checkpoints, progress)
+        return cls(cell.dataset, cell.model, cell.seed, _variant(cell), checkpoints, progress)
 
     def serves(self, cell: Cell) -> bool:
         """Whether a cell belongs to it."""
-        return (cell.dataset, cell.model, cell.seed) == (self.dataset, self.kind, self.seed)
+        asked = (cell.dataset, cell.model, cell.seed, _variant(cell))
+        return asked == (self.dataset, self.kind, self.seed, self.variant)
 
     @cached_property
     def series(self) -> Series:
@@ -162,8 +190,8 @@ class Study:
         return self.trained()
 
     def trained_name(self, variant: str = "") -> str:
-        """What the folder of the model, or of a variant of it (identity, hardened), is called."""
-        return trained_name(self.kind, self.dataset, self.seed, variant)
+        """What the folder of the model, or of a variant of it, is called."""
+        return trained_name(self.kind, self.dataset, self.seed, variant or self.variant)
 
     def folder(self, variant: str = "") -> Path | None:
         """The folder of the trained model, or of a variant of it; None where there is none."""
@@ -176,10 +204,17 @@ class Study:
 
     @cached_property
     def weights(self) -> str | None:
-        """A fingerprint of the trained weights, by which records of another training are told."""
-        if self.kind and self.dataset == QUICK_TO_TRAIN:
-            self.model  # noqa: B018  trained now, if it has not been
-        folder = self.folder() if self.kind else None
+        """The fingerprint of the model."""
+        return self.fingerprint()
+
+    def fingerprint(self, variant: str = "") -> str | None:
+        """What tells the weights of the model, or of a variant of it, from those of another training.
+
+        A model that is quick to train is trained now, if it has not been.
+        """
+        if self.kind and self.dataset == QUICK_TO_TRAIN and self.folder(variant) is None:
+            self.trained(variant)
+        folder = self.folder(variant) if self.kind else None
         if folder is None:
             return None
         parts = [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))]
@@ -196,17 +231,16 @@ class Study:
                 f"there is no trained model {name} in {where}: train it first "
                 f"(python benchmarks/train_records.py {name}, or subcast train)"
             )
-        return self._train(name, variant)
+        return self._train(name, variant or self.variant)
 
     def _train(self, name: str, variant: str) -> Any:
         """A small model for the small dataset, kept for the other experiments."""
         from subcast.training import TrainConfig, train
 
-        options: dict[str, Any] = {"graph": "identity"} if variant == "identity" else {}
-        settings = TrainConfig(epochs=4, seed=self.seed, progress=False)
-        if variant == "hardened":
-            settings = replace(settings, variable_dropout=0.5)
-        trained = train(self.kind, self.split.train, self.split.val, settings, **options)
+        changes = variant_changes(self.kind, variant)
+        config = replace(TrainConfig(epochs=4, seed=self.seed, progress=False), **changes["config"])
+        options = {"settings": changes["settings"], "graph": changes["graph"]}
+        trained = train(self.kind, self.split.train, self.split.val, config, **options)
         trained.save(self.checkpoints[-1] / name)
         return trained
 

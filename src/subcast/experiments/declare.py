@@ -97,6 +97,11 @@ class Cell:
         return {**self.experiment.options, **self.experiment.scales.get(self.scale, {}).get("options", {})}
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that it compares."""
+        return tuple(told.get("method", told["name"]) for told in self.options.get("methods", ()))
+
+    @property
     def name(self) -> str:
         """What its record is called."""
         parts = [part for part in (self.dataset, self.model) if part]

@@ -121,23 +121,23 @@ def _linear(context: Context) -> Method:
     return baselines.LinearForecaster.fit(context.study.split.train, loss="absolute")
 
 
-@method("hardened")
-def _hardened(context: Context) -> Method:
-    """Partial of a model trained with random variables dropped."""
-    model = context.study.trained("hardened")
+def _variant(variant: str, arrives: str) -> Maker:
+    """A model trained in another way, with S alone ("S", as in Partial) or with all variables in ("all")."""
 
-    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        return np.asarray(model.predict(windows.batch().inputs, present=present, wanted=present))
+    def maker(context: Context) -> Method:
+        model = context.study.trained(variant)
 
-    return forecast
+        def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+            there = present if arrives == "S" else None
+            return np.asarray(model.predict(windows.batch().inputs, present=there, wanted=present))
+
+        return forecast
+
+    return maker
 
 
-@method("identity")
-def _identity(context: Context) -> Method:
-    """A model trained and run with the identity for its graph, all variables in."""
-    model = context.study.trained("identity")
-
-    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        return np.asarray(model.predict(windows.batch().inputs, wanted=present))
-
-    return forecast
+METHODS |= {
+    "hardened": _variant("hardened", "S"),
+    "identity": _variant("identity", "all"),
+    "identity-partial": _variant("identity", "S"),
+}

@@ -31,6 +31,7 @@ METHODS = {
     "subcast": "subcast",
     "apriori": "S apriori",
     "identity": "identity graph",
+    "identity-partial": "identity graph, S alone",
     "neighbor-forecast": "nearest-neighbour forecast",
     "linear": "linear, per variable",
     "last-value": "last value",

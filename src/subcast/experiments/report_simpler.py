@@ -9,14 +9,16 @@ from typing import Any
 from subcast.experiments.report_claims import parted
 from subcast.experiments.report_records import Found, Record, same_cell
 
-SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "partial")
+SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "identity-partial", "partial")
 EXPERIMENTS = (
     "table-main",
     "table-imputation",
     "table-apriori",
+    "table-identity",
     "table-correlated",
     "figure-subset-size",
 )
+_WITH_ALL = ("oracle", "identity", "subcast")  # no rivals: what is given all variables, and the default itself
 _SEEN = 0.005  # per cent; what two decimals do not show is a tie
 
 
@@ -67,7 +69,7 @@ def contests(found: Found) -> list[Contest]:
 def _rivals(found: Found, record: Record, methods: Any) -> Iterator[tuple[str, Any]]:
     if "subcast" not in methods:
         return
-    yield from ((name, row) for name, row in methods.items() if name not in ("oracle", "subcast"))
+    yield from ((name, row) for name, row in methods.items() if name not in _WITH_ALL)
     knn = same_cell(found, "table-knn", record) if record.experiment == "table-main" else None
     if knn is not None and (knn.draws, knn.every) == (record.draws, record.every):
         yield "neighbor-forecast", knn.methods["neighbor-forecast"]

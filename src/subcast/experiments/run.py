@@ -14,7 +14,7 @@ from typing import Any
 from subcast import __version__
 from subcast.atomic import whole_file
 from subcast.errors import SubcastError
-from subcast.experiments.context import Context, Study
+from subcast.experiments.context import VARIANTS, Context, Study
 from subcast.experiments.declare import Cell
 from subcast.experiments.measures import make_measure
 
@@ -125,6 +125,9 @@ def _facts(cell: Cell, study: Study) -> dict[str, Any]:
         "scale": cell.scale,
         "options": cell.options,
         "weights": study.weights,
+        "variants": {
+            name: study.fingerprint(name) for name in VARIANTS if any(one.startswith(name) for one in cell.methods)
+        },
     }
     told: dict[str, Any] = json.loads(json.dumps(facts))
     return told
@@ -142,6 +145,8 @@ def _covers(path: Path, cell: Cell, study: Study) -> bool:
     """Whether a record is of the same thing, with at least the draws and the windows asked for."""
     record, facts = json.loads(path.read_text(encoding="utf-8")), _facts(cell, study)
     if any(record.get(name) != facts[name] for name in ("options", "weights")):
+        return False
+    if record.get("variants", facts["variants"]) != facts["variants"]:
         return False
     if "hardened" in record.get("left_out", {}) and study.has_trained("hardened"):
         return False

@@ -29,12 +29,14 @@ from subcast.forecasters.layers import dropout, gate, time_conv
 class GraphLearning(nn.Module):  # type: ignore[misc]
     """Section 4.2: A = relu(tanh(alpha (M1 M2' - M2 M1'))), the strongest `neighbors` entries of each row kept.
 
-    The strongest are found before the tanh, where large entries still differ, and nothing is drawn at random.
+    The strongest are found before the tanh, where large entries still differ, and forecasts draw nothing at random.
+    With noise, training finds them after the tanh and a draw of [0, noise) is added to each, as the authors' code does
+    (there in forecasts too): while the tanh is saturated, each pass then takes other neighbours of many equal ones.
     """
 
-    def __init__(self, n_variables: int, embedding: int, neighbors: int, saturation: float) -> None:
+    def __init__(self, n_variables: int, embedding: int, neighbors: int, saturation: float, noise: float) -> None:
         super().__init__()
-        self.neighbors, self.saturation = min(neighbors, n_variables), saturation
+        self.neighbors, self.saturation, self.noise = min(neighbors, n_variables), saturation, noise
         self.embedding1, self.embedding2 = nn.Embedding(n_variables, embedding), nn.Embedding(n_variables, embedding)
         self.linear1, self.linear2 = nn.Linear(embedding, embedding), nn.Linear(embedding, embedding)
 
@@ -43,9 +45,12 @@ class GraphLearning(nn.Module):  # type: ignore[misc]
         m1 = torch.tanh(self.saturation * self.linear1(self.embedding1.weight))  # [n, embedding]
         m2 = torch.tanh(self.saturation * self.linear2(self.embedding2.weight))
         score = m1 @ m2.T - m2 @ m1.T  # [n, n]
-        strongest = without_absent(score.detach(), present).topk(self.neighbors, dim=1).indices
+        adjacency = F.relu(torch.tanh(self.saturation * score))
+        noisy = self.training and self.noise > 0
+        strength = adjacency.detach() + self.noise * torch.rand_like(adjacency) if noisy else score.detach()
+        strongest = without_absent(strength, present).topk(self.neighbors, dim=1).indices
         kept = torch.zeros_like(score).scatter_(1, strongest, 1.0)
-        return without_absent(F.relu(torch.tanh(self.saturation * score)) * kept, present)
+        return without_absent(adjacency * kept, present)
 
 
 class MixHop(nn.Module):  # type: ignore[misc]
@@ -165,6 +170,9 @@ class MTGNN(ForecastModule):
         beta of the mix-hop propagation: how much of a variable's own state each hop keeps
     saturation
         alpha of the graph learning
+    graph_noise
+        in training, random numbers up to this are added to the strengths of the edges before the strongest are kept;
+        the authors' code has 0.01. Forecasts are never drawn at random
     dropout
         share of the hidden values set to 0 in training
     graph
@@ -195,6 +203,7 @@ class MTGNN(ForecastModule):
         end_channels: int = 128,
         retain: float = 0.05,
         saturation: float = 3.0,
+        graph_noise: float = 0.0,
         dropout: float = 0.3,
         graph: str | ArrayLike = "learnt",
     ) -> None:
@@ -214,6 +223,7 @@ class MTGNN(ForecastModule):
             end_channels=end_channels,
             retain=retain,
             saturation=saturation,
+            graph_noise=graph_noise,
             dropout=dropout,
             graph=graph if isinstance(graph, str) else "given",
         )
@@ -225,6 +235,8 @@ class MTGNN(ForecastModule):
             check_whole("each of kernels", width)
         if not saturation > 0:
             raise InputError(f"saturation must be above 0, got {saturation!r}: at 0 there is no graph to learn")
+        if not graph_noise >= 0:
+            raise InputError(f"graph_noise must be 0 or more, got {graph_noise!r}")
         check_share("dropout", dropout)
         check_share("retain", retain)
         if not kernels or conv_channels % len(kernels):
@@ -235,7 +247,7 @@ class MTGNN(ForecastModule):
         self.dropout = dropout
         self.graph_learning: GraphLearning | None = None
         if isinstance(graph, str) and graph == "learnt":
-            self.graph_learning = GraphLearning(n_variables, embedding, neighbors, saturation)
+            self.graph_learning = GraphLearning(n_variables, embedding, neighbors, saturation, graph_noise)
         elif isinstance(graph, str) and graph == "identity":
             self.register_buffer("graph", torch.zeros(n_variables, n_variables))  # the propagation adds self-loops
         elif isinstance(graph, str):
