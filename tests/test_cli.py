@@ -562,3 +562,25 @@ class TestAsAUser:
         assert "subcast: " in done.stderr
         assert "Not a directory" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+class TestReproduce:
+    def test_list_names_every_experiment_even_in_a_narrow_terminal(self, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        told = json.loads(run("reproduce", "--list", "--json").stdout)
+        shown = run("reproduce", "--list").stdout
+        assert len(told) >= 20
+        assert all(row["name"] in shown for row in told)
+        assert max(map(len, shown.splitlines())) <= 80
+
+    def test_json_names_the_records_and_what_was_passed_over(self, tmp_path):
+        options = ("--dataset", "clouds-small,ecg5000", "--models", "tcn", "--draws", 2, "--every", 97, "--json")
+        told = json.loads(run("reproduce", "table-oracle-partial", *options).stdout)
+        assert [Path(path).name for path in told["records"]] == ["clouds-small-tcn.json"]
+        assert all(Path(path).exists() for path in told["records"])
+        assert list(told["passed_over"]) == ["table-oracle-partial ecg5000-tcn"]
+        assert "SUBCAST_DATA" in told["passed_over"]["table-oracle-partial ecg5000-tcn"]
+
+    def test_nothing_named_gets_a_sentence(self):
+        with pytest.raises(InputError, match="name an experiment"):
+            run("reproduce")

@@ -280,8 +280,10 @@ def reproduce(
     listing: Annotated[
         bool, typer.Option("--list", help="Show the experiments and how many records there are.")
     ] = False,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be given several times.")] = None,
-    models: Annotated[list[str] | None, typer.Option(help="Only this model; may be given several times.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only these datasets: one, several with commas, or several times.")
+    ] = None,
+    models: Annotated[list[str] | None, typer.Option(help="Only these models, in the same way.")] = None,
     seeds: Annotated[int | None, typer.Option(help="How many trained models of each kind.")] = None,
     draws: Annotated[int | None, typer.Option(help="How many draws of S.")] = None,
     every: Annotated[int | None, typer.Option(help="Every how many test windows.")] = None,

@@ -405,6 +405,9 @@ def test_pagerank_against_another_library():
         (lambda: run_reproduction(["all", "tabel-x"], results=Path(), checkpoints=()), "tabel-x"),
         (lambda: run_reproduction(["table-main"], models=["tnc"], results=Path(), checkpoints=()), "tnc"),
         (lambda: run_reproduction(["table-main"], datasets=["egc"], results=Path(), checkpoints=()), "egc"),
+        (lambda: run_reproduction(["table-main"], models=["tcn,tnc"], results=Path(), checkpoints=()), "'tnc'"),
+        (lambda: run_reproduction(["table-main", "tcn"], results=Path(), checkpoints=()), "--models a,b"),
+        (lambda: run_reproduction(["table-main", "clouds"], results=Path(), checkpoints=()), "--dataset a,b"),
     ],
 )
 def test_unknown_names(call, words):

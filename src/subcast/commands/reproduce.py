@@ -35,7 +35,8 @@ def show_experiments(results: Path) -> None:
     """Print them as a table."""
     table = Table(box=None, pad_edge=False)
     for column in ("name", "in the paper", "what", "records"):
-        table.add_column(column, justify="right" if column == "records" else "left", overflow="fold")
+        widest = 16 if column == "in the paper" else None
+        table.add_column(column, justify="right" if column == "records" else "left", overflow="fold", max_width=widest)
     for row in list_experiments(results):
         table.add_row(row["name"], row["paper"], row["title"], str(row["records"]))
     Console(highlight=False).print(table)
@@ -62,7 +63,7 @@ def run_reproduction(
     names
         of experiments, or "all"
     datasets, models
-        only these
+        only these; several may be given as one, parted by commas
     seeds, draws, every
         how many, and every how many test windows; the scale tells by default
     scale
@@ -74,6 +75,11 @@ def run_reproduction(
     quiet
         say nothing
     """
+    datasets, models = _parted(datasets), _parted(models)
+    every_model = {name for experiment in load_experiments().values() for name in experiment.models}
+    for option, known in (("models", every_model), ("dataset", {*DATASETS, QUICK_TO_TRAIN})):
+        for name in known.intersection(names):
+            raise InputError(f"{name!r} is no experiment: name several as --{option} a,b or --{option} a --{option} b")
     named = [get_experiment(name) for name in names if name != "all"]
     chosen = load_experiments().values() if "all" in names else named
     _check_names("models", models, [name for experiment in chosen for name in experiment.models])
@@ -86,7 +92,8 @@ def run_reproduction(
             scale, datasets=tuple(datasets), models=tuple(models), seeds=seeds, draws=draws, every=every
         )
     ]
-    cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed))  # those share their model and its forecasts
+    # Those of one trained model share it and its forecasts.
+    cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed, cell.variant))
     say = (lambda text: None) if quiet else (lambda text: console.print(text))
     places = Places(results, tuple(checkpoints))
     written, passed = run_cells(cells, places, again=again, say=say, progress=not quiet)
@@ -96,6 +103,10 @@ def run_reproduction(
             f"({', '.join(str(folder) for folder in checkpoints)}) are not there"
         )
     return written, passed
+
+
+def _parted(given: Sequence[str]) -> list[str]:
+    return [name.strip() for several in given for name in several.split(",") if name.strip()]
 
 
 def _check_names(argument: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -69,10 +69,6 @@ def variant_changes(model: str, variant: str) -> dict[str, Any]:
     return {"config": config, "settings": settings, "graph": "identity" if variant == "identity" else None}
 
 
-def _variant(cell: Cell) -> str:
-    return str(cell.options.get("variant", ""))
-
-
 def trained_name(model: str, dataset: str, seed: int = 0, variant: str = "") -> str:
     """What the folder and the record of a trained model are called.
 
@@ -158,11 +154,11 @@ class Study:
     @classmethod
     def of(cls, cell: Cell, checkpoints: tuple[Path, ...], progress: bool = True) -> Study:
         """The study that a cell belongs to."""
-        return cls(cell.dataset, cell.model, cell.seed, _variant(cell), checkpoints, progress)
+        return cls(cell.dataset, cell.model, cell.seed, cell.variant, checkpoints, progress)
 
     def serves(self, cell: Cell) -> bool:
         """Whether a cell belongs to it."""
-        asked = (cell.dataset, cell.model, cell.seed, _variant(cell))
+        asked = (cell.dataset, cell.model, cell.seed, cell.variant)
         return asked == (self.dataset, self.kind, self.seed, self.variant)
 
     @cached_property

@@ -97,6 +97,11 @@ class Cell:
         return {**self.experiment.options, **self.experiment.scales.get(self.scale, {}).get("options", {})}
 
     @property
+    def variant(self) -> str:
+        """What was different in the training of its model, "" for nothing."""
+        return str(self.options.get("variant", ""))
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods that it compares."""
         return tuple(told.get("method", told["name"]) for told in self.options.get("methods", ()))
