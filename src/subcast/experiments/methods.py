@@ -58,10 +58,10 @@ def _fdw(context: Context, **changes: Any) -> Method:
 
 
 @method("scalable")
-def _scalable(context: Context, neighbour: int = 10) -> Method:
+def _scalable(context: Context, **told: Any) -> Method:
     """FDW with neighbours from the query table of the appendix."""
     engine, settings = context.study.paper.engine, context.study.paper.settings
-    table = context.study.query_table(context.study.paper, neighbour=neighbour)
+    table = context.study.query_table(context.study.paper, **told)
 
     def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         arrived = engine.arrive(part)

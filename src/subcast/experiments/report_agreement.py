@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from subcast.experiments.report_checks import CLAIMS
-from subcast.experiments.report_claims import in_a_word
+from subcast.experiments.report_claims import in_a_word, told_better
 from subcast.experiments.report_records import METHODS, WHOLE, Found, Record, printed
 
-NEAR = 2.0  # points: gaps of single trainings differ by about as much
+NEAR = 2.0  # points: about the half of our intervals of small gaps
 FACTS = ("steps", "variables", "lookback", "horizon")
 
 
@@ -22,7 +21,7 @@ class Comparison:
     Parameters
     ----------
     kind
-        "gap within 2 points", "within the published deviation", "order of methods" or "facts of the dataset"
+        "gap within 2 points", "error within 2 standard errors", "order of methods" or "facts of the dataset"
     cell, what
         where, and what was compared
     agrees
@@ -38,14 +37,12 @@ class Comparison:
     numbers: str
 
 
-def comparisons(records: Sequence[Record], *, whole: bool = True) -> list[Comparison]:
-    """Every comparison of the records of an experiment, on the paper's own dataset or (not `whole`) on kin."""
+def comparisons(records: Sequence[Record]) -> list[Comparison]:
+    """Every comparison of the records of an experiment on the paper's own dataset."""
     found: list[Comparison] = []
     for record in records:
-        if (record.dataset in WHOLE) == whole:
-            found += _sizes(record)
-            if whole:
-                found += [*_deviations(record), *_orders(record), *_facts(record)]
+        if record.dataset in WHOLE:
+            found += [*_sizes(record), *_deviations(record), *_orders(record), *_facts(record)]
     return found
 
 
@@ -64,10 +61,16 @@ def agreement(found: Sequence[Comparison]) -> str:
 
 def claims_in_short(experiment: str, found: Found) -> str:
     """How many of an experiment's claims hold, in part or not; nothing when none was measured."""
-    found_out = Counter(in_a_word(claim.ask(found)) for claim in CLAIMS if claim.experiment == experiment)
+    found_out = claims_counted(found, experiment)
+    told = ", ".join(f"{count} {kind}" for kind, count in found_out.items())
+    return "" if set(found_out) <= {"not measured"} else f"claims: {told}"
+
+
+def claims_counted(found: Found, experiment: str | None = None) -> dict[str, int]:
+    """How many claims, of one experiment or of all, come to what."""
+    words = [in_a_word(claim.ask(found)) for claim in CLAIMS if experiment in (None, claim.experiment)]
     kinds = ("yes", "in part", "no", "cannot be told", "not measured")
-    told = [f"{found_out[kind]} {kind}" for kind in kinds if found_out[kind]]
-    return "" if set(found_out) <= {"not measured"} else f"claims: {', '.join(told)}"
+    return {kind: words.count(kind) for kind in kinds if kind in words}
 
 
 def _compared(record: Record) -> list[tuple[str, str]]:
@@ -93,19 +96,24 @@ def _sizes(record: Record) -> Iterator[Comparison]:
 
 
 def _deviations(record: Record) -> Iterator[Comparison]:
+    """Errors beside the published means, by what our few draws of S leave open."""
     for group, method in _compared(record):
         for metric in ("mae", "rmse"):
             number = printed(record, method, metric, group, own=True)
-            if number is not None and number.deviation is not None:
-                ours = record.groups[group][method][metric]
-                near = abs(ours - number.mean) <= number.deviation
-                text = f"{ours:.2f}, published {number.mean:.2f} ± {number.deviation:.2f}"
+            row = record.groups[group][method]
+            if number is not None and row.get(f"{metric}_deviation") is not None:
+                error = row[f"{metric}_deviation"] / row["draws"] ** 0.5
+                near = abs(row[metric] - number.mean) <= 2 * error
+                text = f"{row[metric]:.2f} ± {error:.2f} (standard error), published {number.mean:.2f}"
                 what = f"{METHODS.get(method, method)}, {metric.upper()}"
-                yield Comparison("within the published deviation", record.label, what, near, text)
+                yield Comparison("error within 2 standard errors", record.label, what, near, text)
 
 
 def _orders(record: Record) -> Iterator[Comparison]:
-    """Pairs of methods whose gaps of MAE the paper puts in order, one at least in the experiment's own table."""
+    """Pairs of methods whose gaps of MAE the paper puts in order, one at least in the experiment's own table.
+
+    Only those that our paired intervals tell apart.
+    """
     gaps = {
         method: (record.methods[method]["mae_gap"], number.mean)
         for group, method in _compared(record)
@@ -114,7 +122,7 @@ def _orders(record: Record) -> Iterator[Comparison]:
     for first, second in combinations(gaps, 2):
         (ours, theirs), (our_other, their_other) = gaps[first], gaps[second]
         its_own = any(printed(record, method, "delta_mae", own=True) for method in (first, second))
-        if its_own and theirs != their_other:
+        if its_own and theirs != their_other and told_better(record, first, second) is not None:
             what = f"{METHODS.get(first, first)} and {METHODS.get(second, second)}"
             text = f"{ours:.2f} and {our_other:.2f} %, published {theirs:.2f} and {their_other:.2f} %"
             same = (ours < our_other) == (theirs < their_other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -60,6 +59,8 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     ('holds in 1 of 2 cells', 'not measured')
     >>> verdict([Outcome("a", True, ""), Outcome("b", None, ""), Outcome("c", False, "")])
     'holds in 1 of 3 cells, cannot be told in 1'
+    >>> verdict([Outcome("a", None, ""), Outcome("b", None, ""), Outcome("c", False, "")])
+    'does not hold in 1 of 3 cells, cannot be told in 2'
     """
     count = len(outcomes)
     held = sum(outcome.holds is True for outcome in outcomes)
@@ -69,16 +70,27 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
         return "holds" if held == 1 else f"holds (all {held} cells)"
     if kind == "in part":
         return f"holds in {held} of {count} cells" + (f", cannot be told in {untold}" if untold else "")
-    return "does not hold" if kind == "no" else kind
+    if kind == "no":
+        return (
+            f"does not hold in {count - untold} of {count} cells, cannot be told in {untold}"
+            if untold
+            else "does not hold"
+        )
+    return kind
 
 
 def in_a_word(outcomes: Sequence[Outcome]) -> str:
-    """What the outcomes come to: "yes", "no", "in part", "cannot be told" or "not measured"."""
-    words = {True: "yes", False: "no", None: "cannot be told"}
-    kinds = {words[outcome.holds] for outcome in outcomes}
+    """What the outcomes come to: "yes", "no" (nowhere, as far as it can be told), "in part", and so on.
+
+    >>> in_a_word([Outcome("a", None, ""), Outcome("b", False, "")]), in_a_word([Outcome("a", None, "")])
+    ('no', 'cannot be told')
+    """
+    kinds = {outcome.holds for outcome in outcomes}
     if not kinds:
         return "not measured"
-    return kinds.pop() if len(kinds) == 1 else "in part"
+    if True not in kinds:
+        return "no" if False in kinds else "cannot be told"
+    return "yes" if kinds == {True} else "in part"
 
 
 def told_better(record: Record, ours: str, other: str, metric: str = "mae") -> bool | None:
@@ -97,21 +109,14 @@ def parted(interval: Sequence[float | None]) -> bool:
     return low is not None and high is not None and (high < 0 or low > 0)
 
 
-def told_falling(record: Record, names: Sequence[str], metric: str = "mae") -> bool | None:
-    """Whether each method's error is below that of the one before; None when some pair cannot be told apart."""
-    told = [told_better(record, later, earlier, metric) for earlier, later in pairwise(names)]
-    if any(one is False for one in told):
-        return False
-    return True if all(told) else None
-
-
 def papers_cells(claim: Claim) -> str:
     """Where the paper makes the claim, as far as `published.csv` says: dataset, model and method."""
     rows = load_published()
     rows = rows[(rows["experiment"] == claim.experiment) & (rows["claim"] == claim.words)]
     named = zip(rows["dataset"], rows["model"], rows["setting"], strict=True)
     cells = [
-        " ".join([data.upper(), MODELS.get(model, ""), METHODS.get(how, "")]).split() for data, model, how in named
+        " ".join([data.upper(), MODELS.get(model, ""), METHODS.get(how, "").split(" (")[0]]).split()
+        for data, model, how in named
     ]
     return ", ".join(dict.fromkeys(" ".join(cell) for cell in cells))
 
@@ -137,14 +142,19 @@ def mostly(values: Sequence[float], sign: int, least: float = 0.8) -> bool:
     return bool(sign * np.corrcoef(np.arange(len(values)), ranks)[0, 1] >= least - 1e-9)
 
 
-def diminishing(values: Sequence[float], places: Sequence[float]) -> bool:
-    """Whether each change for one unit of place is no larger in size than the one before.
+def diminishing(values: Sequence[float], places: Sequence[float], sign: int, within: float = 0.005) -> bool:
+    """Whether the values rise (sign 1) or fall (-1) by less and less for one more of place.
 
-    >>> diminishing([10, 6, 5], [1, 5, 10]), diminishing([10, 9, 1], [1, 5, 10])
+    What two decimals do not show does not count: each step may fall short of the claim by `within`.
+
+    >>> diminishing([10, 6, 5], [1, 5, 10], -1), diminishing([10, 9, 1], [1, 5, 10], -1)
     (True, False)
+    >>> diminishing([10, 6, 7], [1, 5, 10], -1), diminishing([3.1, 3.2, 3.2, 3.19], [1, 5, 10, 20], 1)
+    (False, False)
     """
-    slopes = np.abs(np.diff(values) / np.diff(places))
-    return bool((np.diff(slopes) <= 0).all())
+    widths = np.diff(places)
+    slopes = sign * np.diff(values) / widths
+    return bool((slopes >= -within / widths).all() and (np.diff(slopes) <= within / widths[1:]).all())
 
 
 def gaps(record: Record, names: Iterable[str], metric: str = "mae") -> list[float]:
@@ -164,3 +174,12 @@ def gap_by_step(record: Record, method: str = "partial") -> list[float]:
         float(theirs - best)
         for theirs, best in zip(rows[method]["mae_by_step"], rows["oracle"]["mae_by_step"], strict=True)
     ]
+
+
+def correlation_interval(record: Record) -> tuple[float, float] | None:
+    """The 95 % interval (Fisher) of a record's correlation; None for fewer than six draws."""
+    value, count = record.figures["correlation"], len(record.figures["gap"])
+    if value is None or count < 6:
+        return None
+    middle, half = np.arctanh(value), 1.96 / np.sqrt(count - 3)
+    return float(np.tanh(middle - half)), float(np.tanh(middle + half))

@@ -32,10 +32,10 @@ def make_figure(name: str, records: Sequence[Record]) -> Any:
 
 
 def _panels(titles: Sequence[str], width: float = 3.1, height: float = 2.7, **shared: Any) -> tuple[Any, NDArray[Any]]:
-    """A figure with a panel for each title, three in a row at most."""
+    """A figure with a panel for each title, two in a row at most, so that it can be read on a printed page."""
     from matplotlib.figure import Figure
 
-    across = 2 if len(titles) == 4 else min(3, len(titles))
+    across = min(2, len(titles))
     down = -(-len(titles) // across)
     figure = Figure(figsize=(max(width * across, 4.2) + 0.3, height * down + 0.5), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, **shared).ravel()
@@ -109,8 +109,6 @@ def _against(letter: str, x: str, *, percent: bool = False) -> Callable[[Sequenc
     """A panel for each dataset, a line for each model: the gap of MAE against a number in the methods' names."""
 
     def draw(records: Sequence[Record]) -> Any:
-        from matplotlib.ticker import FixedLocator, NullLocator
-
         datasets = _datasets_of(records)
         figure, axes = _panels(datasets)
         for axis, dataset in zip(axes, datasets, strict=True):
@@ -118,15 +116,23 @@ def _against(letter: str, x: str, *, percent: bool = False) -> Callable[[Sequenc
                 names = [name for name in record.methods if name.startswith(f"{letter}=")]
                 places = [float(name[2:]) * (100 if percent else 1) for name in names]
                 _with_interval(axis, places, [record.methods[name] for name in names], record)
-            axis.set_xscale("log")
-            axis.xaxis.set_major_locator(FixedLocator(places))
-            axis.xaxis.set_minor_locator(NullLocator())
-            axis.set_xticklabels([f"{place:g}" for place in places])
+            _log_ticks(axis, places)
+            axis.axhline(0, color=INK, linewidth=0.8)
         _label(figure, x, "gap of MAE to Oracle, %")
         _legend(figure, axes)
         return figure
 
     return draw
+
+
+def _log_ticks(axis: Any, places: Sequence[float]) -> None:
+    """A logarithmic axis with a tick at each place and nowhere else."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(list(places)))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticklabels([f"{place:g}" for place in places])
 
 
 def _with_interval(axis: Any, places: Sequence[float], rows: Sequence[Any], record: Record) -> None:
@@ -182,7 +188,7 @@ def _rounds(records: Sequence[Record]) -> Any:
             "3", (1, 3), xycoords=("axes fraction", "data"), xytext=(4, -3), textcoords="offset points", fontsize=8
         )
         axis.set_ylim(0, 1.1 * max(3.3, *(value for told in tables.values() for value in told["rounds"])))
-        axis.set_xticks(counts)
+        _log_ticks(axis, counts)
     _label(figure, "number of neighbours m", "mean rounds of the query table")
     _legend(figure, axes, width=2.8)
     return figure

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from subcast.experiments.declare import load_experiments
-from subcast.experiments.report_records import METHODS, ORIGINALS, Found, Record, everything, printed, trained_label
+from subcast.experiments.report_agreement import claims_counted
+from subcast.experiments.report_records import (
+    METHODS,
+    ORIGINALS,
+    WHOLE,
+    Found,
+    Record,
+    everything,
+    printed,
+    trained_label,
+)
 from subcast.experiments.report_simpler import SIMPLE, Contest, contests
 from subcast.experiments.report_tables import markdown_table
 from subcast.names import plural
@@ -17,12 +27,39 @@ subcast report                 # this page
 ```"""
 
 
+def in_short(found: Found) -> Iterator[str]:
+    """What came of it, in a few lines."""
+    yield "## In short"
+    told = {
+        "partial": "Nothing done (Partial)",
+        "fdw": "The paper's method (FDW)",
+        "subcast": "The default of `subcast`",
+    }
+    lines = [f"- {_told('Simple baselines', _simple(contests(found)))}"]
+    for method, name in told.items():
+        parts = []
+        for where, whole in (("ECG5000", True), ("the other datasets", False)):
+            chosen = [r for r in found["table-main"] if (r.dataset in WHOLE) == whole and method in r.methods]
+            values = [record.methods[method]["mae_gap"] for record in chosen]
+            if values:
+                span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
+                parts.append(f"{span} on {where} ({plural(len(values), 'cell')})")
+        if parts:
+            lines.append(f"- {name}: gap of MAE {'; '.join(parts)}.")
+    counted = claims_counted(found)
+    words = {"yes": "hold", "in part": "hold in part", "no": "do not", "cannot be told": "cannot be told",
+             "not measured": "are not measured"}  # fmt: skip
+    claims = ", ".join(f"{count} {words[kind]}" for kind, count in counted.items())
+    lines.append(f"- Of the paper's {sum(counted.values())} claims asked [below](#its-claims), {claims}.")
+    yield "\n".join(lines)
+
+
 def simpler_section(found: Found) -> Iterator[str]:
     """What does better than the default of subcast, simple things first."""
     yield "## Where something simpler wins"
     held = contests(found)
-    simple = [contest for contest in held if contest.rival in SIMPLE]
-    others = [contest for contest in held if contest.rival not in SIMPLE]
+    simple = _simple(held)
+    others = [contest for contest in held if contest.rival not in (*SIMPLE, "partial")]
     if not held:
         yield "Not measured yet: no record has the default of `subcast` beside anything else."
         return
@@ -31,18 +68,25 @@ def simpler_section(found: Found) -> Iterator[str]:
     yield from _table(simple)
     yield _told("Other methods (the paper's FDW, imputation, models trained for a known S)", others)
     yield from _table(others)
+    undone = [contest for contest in held if contest.rival == "partial"]
+    if undone:
+        yield _told("Doing nothing (Partial)", undone)
+        yield from _table(undone)
+
+
+def _simple(held: Sequence[Contest]) -> list[Contest]:
+    return [contest for contest in held if contest.rival in SIMPLE]
 
 
 def _told(who: str, held: Sequence[Contest]) -> str:
-    lost = [contest for contest in held if contest.lost]
-    clear = sum(contest.clear for contest in lost)
     if not held:
         return f"{who}: none is recorded beside the default of `subcast` yet."
-    if not lost:
-        return f"{who}: **none beats the default of `subcast`** in any of {len(held):,} comparisons of MAE or RMSE."
+    lost = [contest for contest in held if contest.lost]
+    clearly = sum(contest.clear for contest in lost)
+    worse = sum(contest.clear for contest in held if not contest.lost)
     return (
         f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(held):,} comparisons** of MAE or "
-        f"RMSE, in {clear:,} of them clearly (the 95 % intervals part the two), in the others by the mean alone."
+        f"RMSE, clearly (the 95 % intervals part the two) in {clearly:,}; clearly worse in {worse:,}."
     )
 
 

@@ -42,7 +42,8 @@ METHODS = {
     "ridge": "ridge imputation",
     "knn-imputer": "KNNImputer",
     "iterative-imputer": "IterativeImputer",
-    "scalable": "FDW, query table",
+    "scalable": "FDW, query table (half x 1.5)",
+    "scalable-wide": "FDW, query table (all x 4)",
 }
 # Settings that are the paper's FDW under another name.
 _PLAIN_FDW = ("b=0.5", "tau=0.1", "m=5", "r=1")

@@ -9,15 +9,8 @@ from typing import Any
 from subcast.experiments.report_claims import parted
 from subcast.experiments.report_records import Found, Record, same_cell
 
-SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "identity-partial", "partial")
-EXPERIMENTS = (
-    "table-main",
-    "table-imputation",
-    "table-apriori",
-    "table-identity",
-    "table-correlated",
-    "figure-subset-size",
-)
+SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "identity-partial")
+EXPERIMENTS = ("table-main", "table-imputation", "table-apriori", "table-identity", "table-correlated")
 _WITH_ALL = ("oracle", "identity", "subcast")  # no rivals: what is given all variables, and the default itself
 _SEEN = 0.005  # per cent; what two decimals do not show is a tie
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from subcast.experiments.report_claims import gap_by_step
+import numpy as np
+
+from subcast.experiments.report_claims import correlation_interval, gap_by_step, told_better
 from subcast.experiments.report_records import METHODS, ORIGINALS, WHOLE, Printed, Record, printed
 
 
@@ -57,7 +59,12 @@ def _by_dataset(records: Sequence[Record], table: Callable[[Sequence[Record]], s
     parts = []
     for dataset in dict.fromkeys(record.dataset for record in records):
         chosen = [record for record in records if record.dataset == dataset]
-        parts.append(f"**`{dataset}`**, {_how(chosen)}\n\n{table(chosen)}")
+        whose = (
+            ""
+            if dataset in WHOLE
+            else f"; published numbers are {ORIGINALS[dataset].upper()}'s, not comparable one to one"
+        )
+        parts.append(f"**`{dataset}`**, {_how(chosen)}{whose}\n\n{table(chosen)}")
     return "\n\n".join(parts)
 
 
@@ -79,7 +86,7 @@ def _errors(records: Sequence[Record]) -> str:
 
 
 def _errors_of_one(records: Sequence[Record]) -> str:
-    """Errors and gaps of all methods; the smallest gap of a model is bold."""
+    """Errors and gaps of all methods; a gap that is told to be smaller than all others of its model is bold."""
     dataset = records[0].dataset
     columns = ["model", "method"]
     for metric in ("MAE", "RMSE"):
@@ -98,22 +105,30 @@ def heading(dataset: str, what: str) -> str:
     """The heading of a column of published numbers: on the same dataset, or on the one that ours stands for."""
     if dataset in WHOLE:
         return f"published {what} (ours less published)"
-    return f"{ORIGINALS[dataset].upper()}, published {what} (not comparable one to one)"
+    return f"{ORIGINALS[dataset].upper()}'s published {what}"
 
 
 def _pair(record: Record, name: str, row: Mapping[str, Any], metric: str) -> list[str]:
     """The error, the paper's, the gap, the paper's."""
     error, gap = printed(record, name, metric), printed(record, name, f"delta_{metric}")
-    others = [other[f"{metric}_gap"] for key, other in record.methods.items() if key != "oracle"]
+    others = [other for other in record.methods if other not in ("oracle", name)]
     ours = "" if name == "oracle" else gap_text(row, metric)
-    if ours and len(others) > 1 and row[f"{metric}_gap"] == min(others):
+    if ours and others and all(told_better(record, name, other, metric) for other in others):
         ours = f"**{ours}**"
     return [
         mean_text(row[metric], row[f"{metric}_deviation"]),
-        beside(record, error, row[metric]),
+        beside(record, error, row[metric]) or _implied(record, gap, metric, row[metric]),
         ours,
         beside(record, gap, row[f"{metric}_gap"]),
     ]
+
+
+def _implied(record: Record, gap: Printed | None, metric: str, ours: float) -> str:
+    """The error that a published gap and the published Oracle come to, where the paper prints the gap alone."""
+    best = printed(record, "oracle", metric)
+    if gap is None or best is None:
+        return ""
+    return "implied " + beside(record, Printed(best.mean * (1 + gap.mean / 100), None), ours)
 
 
 def beside(record: Record, number: Printed | None, ours: float, digits: int = 2) -> str:
@@ -130,11 +145,18 @@ def _settings(records: Sequence[Record]) -> str:
     names = [name for name in records[0].methods if name != "oracle"]
     rows = []
     for record in records:
-        rows.append([record.label, *(gap_text(record.methods[name], "mae") for name in names)])
+        rows.append([record.label, _ran(record), *(gap_text(record.methods[name], "mae") for name in names)])
         numbers = [printed(record, name, "delta_mae") for name in names]
         if any(numbers):
-            rows.append([_whose(record), *("" if n is None else f"{n.mean:.2f}" for n in numbers)])
-    return "Gap of MAE in per cent, with 95 % intervals.\n\n" + markdown_table(["cell", *names], rows)
+            rows.append([_whose(record), "", *("" if n is None else f"{n.mean:.2f}" for n in numbers)])
+    return "Gap of MAE in per cent, with 95 % intervals.\n\n" + markdown_table(["cell", _RAN, *names], rows)
+
+
+_RAN = "draws of S, test windows"
+
+
+def _ran(record: Record) -> str:
+    return f"{record.draws}, {record.figures['test_windows']:,}"
 
 
 def _whose(record: Record) -> str:
@@ -149,13 +171,16 @@ def _sizes(records: Sequence[Record]) -> str:
     rows = [
         [
             record.label if name == "oracle" else "",
+            _ran(record) if name == "oracle" else "",
             METHODS.get(name, name),
             *(mean_text(record.groups[group][name]["mae"], None) for group in groups),
         ]
         for record in records
         for name in record.methods
     ]
-    return "MAE by share of the variables that arrive.\n\n" + markdown_table(["cell", "method", *groups], rows, left=2)
+    return "MAE by share of the variables that arrive.\n\n" + markdown_table(
+        ["cell", _RAN, "method", *groups], rows, left=3
+    )
 
 
 def _clusters(records: Sequence[Record]) -> str:
@@ -208,9 +233,10 @@ def _printed_rows(
     if any(numbers):
         rows.append([_whose(record), "", *("" if n is None else f"{n.mean:.2f}" for n in numbers)])
     errors = [printed(record, name, metric, group) for group in groups]
-    if any(errors):
+    if name == "partial":
         ours = [mean_text(row[metric], row[f"{metric}_deviation"]) for row in told]
         rows.append([record.label, f"{METHODS[name]}, {metric.upper()}", *ours])
+    if any(errors):
         rows.append([_whose(record), "", *("" if n is None else mean_text(n.mean, n.deviation) for n in errors)])
     return rows
 
@@ -219,8 +245,8 @@ def _steps(records: Sequence[Record]) -> str:
     """One row a cell, the gap between Partial and Oracle at each step across."""
     values = {record.label: gap_by_step(record) for record in records}
     steps = [str(step + 1) for step in range(len(next(iter(values.values()))))]
-    rows = [[label, *(f"{value:.2f}" for value in course)] for label, course in values.items()]
-    return "MAE of Partial less MAE of Oracle, by step.\n\n" + markdown_table(["cell", *steps], rows)
+    rows = [[record.label, _ran(record), *(f"{value:.2f}" for value in values[record.label])] for record in records]
+    return "MAE of Partial less MAE of Oracle, by step.\n\n" + markdown_table(["cell", _RAN, *steps], rows)
 
 
 def _ranks(records: Sequence[Record]) -> str:
@@ -251,12 +277,15 @@ def _weighting_ranks(records: Sequence[Record]) -> str:
         rows.append(
             [
                 record.label,
+                f"{record.draws}, {record.figures['validation_windows']:,}",
                 *(f"{record.figures[name]:.4f}" for name in ("ddw", "fdw")),
                 *("" if number is None else f"{number.mean:.4f}" for number in numbers),
             ]
         )
-    note = "TRAFFIC, published {} (not comparable one to one)"
-    return markdown_table(["cell", "DDW", "FDW", note.format("DDW"), note.format("FDW")], rows)
+    rows.append(["*five neighbours in random order*", "", *[f"{np.mean(1 / np.arange(1, 6)):.4f}"] * 2, "", ""])
+    note = "TRAFFIC's published {}"
+    columns = ["cell", "draws of S, validation windows", "DDW", "FDW", note.format("DDW"), note.format("FDW")]
+    return markdown_table(columns, rows)
 
 
 def _pagerank(records: Sequence[Record]) -> str:
@@ -265,10 +294,14 @@ def _pagerank(records: Sequence[Record]) -> str:
         value = record.figures["correlation"]
         number = printed(record, "partial", "correlation")
         where = "" if number is None else f"{number.mean:.2f} ({ORIGINALS[record.dataset].upper()})"
-        rows.append([record.label, str(record.draws), "" if value is None else f"{value:.2f}", where])
-    return markdown_table(
-        ["cell", "draws", "correlation", "published on the original (not comparable one to one)"], rows
-    )
+        interval = correlation_interval(record)
+        ours = (
+            "" if value is None else f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+        )
+        sums = record.figures["pagerank"]
+        rows.append([record.label, str(record.draws), f"{min(sums):.2f} to {max(sums):.2f}", ours, where])
+    columns = ["cell", "draws of S", "sum of PageRank", "correlation", "published on the original"]
+    return markdown_table(columns, rows)
 
 
 def _rounds(records: Sequence[Record]) -> str:
