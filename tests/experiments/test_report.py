@@ -638,6 +638,26 @@ def test_the_model_that_loses_most(tmp_path: Path) -> None:
     assert ask(tmp_path, words) == [False]
 
 
+def test_which_models_have_the_better_oracle(tmp_path: Path) -> None:
+    def oracle(times: float) -> dict:
+        told = gaps_of(partial=9)
+        told["groups"]["15%"]["oracle"]["mae"] *= times
+        return told
+
+    name = "table-oracle-partial"
+    graphs, best = (
+        "Models with a graph do better than the others in Oracle.",
+        "MTGNN's Oracle is the best on all datasets but ECG5000.",
+    )
+    for dataset in ("ecg5000", "clouds"):
+        for model, times in (("mtgnn", 1.0), ("astgcn", 1.1), ("tcn", 1.2)):
+            write_record(tmp_path, name, dataset, model, told=oracle(times))
+    assert ask(tmp_path, graphs) == [True, True]
+    assert ask(tmp_path, best) == [True]  # of clouds alone
+    assert ask(tmp_path, graphs, (name, "clouds", "lstnet", oracle(1.05))) == [True, False]
+    assert ask(tmp_path, best, (name, "clouds", "lstnet", oracle(0.9))) == [False]
+
+
 def test_claims_over_sizes_and_clusters(tmp_path: Path) -> None:
     def by_group(method: str, gaps: dict[str, float]) -> dict:
         groups = {group: errors({"oracle": 0.0, "partial": 0.1, method: off / 100}) for group, off in gaps.items()}
