@@ -117,10 +117,9 @@ def job_named(name: str) -> Job | None:
 
 
 def _graph_of(model: str, dataset: str, variant: str) -> str | None:
-    """The trained MTGNN whose graph a model takes that learns none; with noise, one that learnt with noise."""
-    if model not in ("astgcn", "mstgcn") or variant == "identity":
-        return None
-    return trained_name("mtgnn", dataset, 0, variant if variant == "noise" else "")
+    """The trained MTGNN whose graph a model takes that learns none."""
+    needed = model in ("astgcn", "mstgcn") and variant != "identity"
+    return trained_name("mtgnn", dataset) if needed else None
 
 
 def main() -> None:
@@ -157,8 +156,7 @@ def run(job: Job, work: Path, progress: bool) -> None:
         changes = variant_changes(job.model, job.variant)
         graph = changes["graph"]
         if job.graph_of:
-            kept = [place / job.graph_of for place in (CHECKPOINTS, work / "checkpoints")]
-            graph = TrainedForecaster.load(next(filter(is_saved_forecaster, kept), kept[0]))
+            graph = TrainedForecaster.load(CHECKPOINTS / job.graph_of)
         part = split.train[:: job.every]
         forecaster = train(
             job.model, part, split.val, job.config(progress), settings=changes["settings"], graph=graph, folder=folder

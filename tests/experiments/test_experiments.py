@@ -15,7 +15,7 @@ from subcast.experiments.declare import get_experiment, load_experiments
 from subcast.experiments.measures import MEASURES, make_measure, summarise
 from subcast.experiments.methods import METHODS, make_method
 from subcast.experiments.ranks import pagerank
-from subcast.experiments.run import Places, run_cell, run_cells
+from subcast.experiments.run import Places, _read_begun, run_cell, run_cells
 from subcast.experiments.tally import Tally, gap_between
 
 NOT_FACTS = ("record", "version", "date", "machine", "seconds", "command", "figures")
@@ -346,6 +346,31 @@ class TestRecordsOfAnotherThing:
         run_cells(cells, here, again=True, say=lambda text: None, progress=False)
         assert json.loads(here.record(cells[0]).read_text())["figures"] == record["figures"]
 
+    def test_a_cell_begun_before_variants_were_told_goes_on(self, places, tmp_path):
+        _, cells = small_cells("table-oracle-partial")
+        here = Places(tmp_path, places.checkpoints)
+        self.run(cells, here)
+        record = json.loads(here.record(cells[0]).read_text())
+        facts = {name: record[name] for name in record if name not in (*NOT_FACTS, "variants")}
+        here.record(cells[0]).unlink()
+        marked = [{"group": "15%", "errors": {}}] * 5
+        here.begun(cells[0]).write_text(json.dumps({"cell": facts, "results": marked, "seconds": 1.0}))
+        study = Study.of(cells[0], places.checkpoints, progress=False)
+        facts = json.loads(json.dumps({**facts, "variants": {}}))
+        assert _read_begun(here.begun(cells[0]), facts) == (marked, 1.0)
+        assert _read_begun(here.begun(cells[0]), {**facts, "weights": "another"}) == ([], 0.0)
+        assert study.weights == facts["weights"]
+
+    def test_a_variant_that_is_not_at_hand_does_not_spoil_a_record(self, places, tmp_path, monkeypatch):
+        _, cells = small_cells("table-main")
+        here = Places(tmp_path, places.checkpoints)
+        self.run(cells, here)
+        real = Study.fingerprint
+        monkeypatch.setattr(Study, "fingerprint", lambda self, variant="": None if variant else real(self))
+        assert "there already" in self.run(cells, here)
+        monkeypatch.setattr(Study, "weights", None)
+        assert "there already" in self.run(cells, here)
+
     def test_another_training_is_measured_again(self, places, tmp_path, monkeypatch):
         _, cells = small_cells("table-oracle-partial")
         here = Places(tmp_path, places.checkpoints)
@@ -406,8 +431,15 @@ def test_pagerank_against_another_library():
         (lambda: run_reproduction(["table-main"], models=["tnc"], results=Path(), checkpoints=()), "tnc"),
         (lambda: run_reproduction(["table-main"], datasets=["egc"], results=Path(), checkpoints=()), "egc"),
         (lambda: run_reproduction(["table-main"], models=["tcn,tnc"], results=Path(), checkpoints=()), "'tnc'"),
-        (lambda: run_reproduction(["table-main", "tcn"], results=Path(), checkpoints=()), "--models a,b"),
-        (lambda: run_reproduction(["table-main", "clouds"], results=Path(), checkpoints=()), "--dataset a,b"),
+        (lambda: run_reproduction(["table-main", "tcn"], results=Path(), checkpoints=()), "did you mean --models tcn"),
+        (
+            lambda: run_reproduction(["table-main", "clouds"], results=Path(), checkpoints=()),
+            "did you mean --dataset clouds",
+        ),
+        (
+            lambda: run_reproduction(["table-main"], models=[","], results=Path(), checkpoints=()),
+            "--models names nothing",
+        ),
     ],
 )
 def test_unknown_names(call, words):

@@ -75,11 +75,13 @@ def run_reproduction(
     quiet
         say nothing
     """
-    datasets, models = _parted(datasets), _parted(models)
+    datasets, models = _parted("dataset", datasets), _parted("models", models)
     every_model = {name for experiment in load_experiments().values() for name in experiment.models}
     for option, known in (("models", every_model), ("dataset", {*DATASETS, QUICK_TO_TRAIN})):
         for name in known.intersection(names):
-            raise InputError(f"{name!r} is no experiment: name several as --{option} a,b or --{option} a --{option} b")
+            raise InputError(
+                f"{name!r} is no experiment: did you mean --{option} {name}? Several go with commas between them"
+            )
     named = [get_experiment(name) for name in names if name != "all"]
     chosen = load_experiments().values() if "all" in names else named
     _check_names("models", models, [name for experiment in chosen for name in experiment.models])
@@ -105,8 +107,11 @@ def run_reproduction(
     return written, passed
 
 
-def _parted(given: Sequence[str]) -> list[str]:
-    return [name.strip() for several in given for name in several.split(",") if name.strip()]
+def _parted(argument: str, given: Sequence[str]) -> list[str]:
+    names = [name.strip() for several in given for name in several.split(",") if name.strip()]
+    if given and not names:
+        raise InputError(f"--{argument} names nothing: leave it out for all, or name one")
+    return names
 
 
 def _check_names(argument: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ def split_data(series: Series, dataset: str) -> Split:
 VARIANTS = {
     "identity": "no edge between variables",
     "hardened": "random variables dropped while it learns",
-    "noise": "noise before MTGNN chooses its strongest edges while it learns; where a graph is given, that MTGNN's",
+    "noise": "noise before MTGNN chooses its strongest edges while it learns",
 }
 HARDENED = 0.9  # at most this share of the variables is dropped, a different one in every batch
 NOISE = 0.01  # of the code of MTGNN's authors

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ def _page(
     found: Found, others: int, trainings: Sequence[Mapping[str, Any]], pictures: Mapping[str, str]
 ) -> Iterator[str]:
     texts = read_texts()
+    trained = {(told["dataset"], told["model"]) for told in trainings if not told.get("variant")}
     yield "# The paper's evaluation, measured again"
     yield texts["head"]["introduction"]
     yield _bullets([f"**{word}**: {meaning}" for word, meaning in texts["words"].items()])
@@ -89,6 +90,7 @@ def _page(
     for experiment in load_experiments().values():
         records = found[experiment.name]
         yield from _section(experiment, records, found, texts, pictures)
+        yield from _missing(experiment, records, trained)
 
 
 def _summary(found: Found, note: str) -> str:
@@ -195,9 +197,6 @@ def _section(
         yield _bullets(told)
     if why:
         yield f"*Likely reasons and notes.* {why}"
-    missing = _missing(experiment, records)
-    if missing:
-        yield f"Not run yet: {missing}; `subcast reproduce {experiment.name}` runs what is missing."
 
 
 def _left_out(records: Sequence[Record]) -> Iterator[str]:
@@ -213,15 +212,25 @@ def _left_out(records: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _missing(experiment: Experiment, records: Sequence[Record]) -> str:
+def _missing(experiment: Experiment, records: Sequence[Record], trained: Set[tuple[str, str]]) -> Iterator[str]:
+    """The cells without a record: those that one command runs, and those whose model is to be trained first."""
     there = {(record.dataset, record.model) for record in records}
-    lacking: dict[str, list[str]] = {}
-    for cell in experiment.cells("quick"):
-        if (cell.dataset, cell.model) not in there:
-            lacking.setdefault(cell.dataset, []).append(MODELS.get(cell.model, ""))
-    return ", ".join(
-        f"`{dataset}`" + (f" ({', '.join(models)})" if any(models) else "") for dataset, models in lacking.items()
-    )
+    lacking = [(cell.dataset, cell.model) for cell in experiment.cells("quick")]
+    lacking = [cell for cell in dict.fromkeys(lacking) if cell not in there]
+    ready = [cell for cell in lacking if not cell[1] or cell in trained]
+    if records and ready:
+        yield f"Not run yet: {_named(ready)}; `subcast reproduce {experiment.name}` runs what is missing."
+    untrained = [cell for cell in lacking if cell not in ready]
+    if records and untrained:
+        yield f"No model was trained for {_named(untrained)}: `python benchmarks/train_records.py MODEL-DATASET` first."
+
+
+def _named(cells: Sequence[tuple[str, str]]) -> str:
+    """Cells by dataset, with their models."""
+    models: dict[str, list[str]] = {}
+    for dataset, model in cells:
+        models.setdefault(dataset, []).append(MODELS.get(model, ""))
+    return ", ".join(f"`{data}`" + (f" ({', '.join(who)})" if any(who) else "") for data, who in models.items())
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -60,43 +60,47 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     >>> verdict([Outcome("a", True, ""), Outcome("b", None, ""), Outcome("c", False, "")])
     'holds in 1 of 3 cells, cannot be told in 1'
     >>> verdict([Outcome("a", None, ""), Outcome("b", None, ""), Outcome("c", False, "")])
-    'does not hold in 1 of 3 cells, cannot be told in 2'
+    'cannot be told in 2 of 3 cells, does not hold in 1'
     """
-    count = len(outcomes)
-    held = sum(outcome.holds is True for outcome in outcomes)
-    untold = sum(outcome.holds is None for outcome in outcomes)
-    kind = in_a_word(outcomes)
-    if kind == "yes":
-        return "holds" if held == 1 else f"holds (all {held} cells)"
-    if kind == "in part":
-        return f"holds in {held} of {count} cells" + (f", cannot be told in {untold}" if untold else "")
-    if kind == "no":
-        return (
-            f"does not hold in {count - untold} of {count} cells, cannot be told in {untold}"
-            if untold
-            else "does not hold"
-        )
-    return kind
+    kind, count = in_a_word(outcomes), len(outcomes)
+    words = {True: "holds", False: "does not hold", None: "cannot be told"}
+    counts = {word: sum(outcome.holds is holds for outcome in outcomes) for holds, word in words.items()}
+    there = [word for word in words.values() if counts[word]]
+    if len(there) == 1 and there[0] == "holds" and count > 1:
+        return f"holds (all {count} cells)"
+    if len(there) < 2:
+        return there[0] if there else kind
+    first = {"no": "does not hold", "cannot be told": "cannot be told"}.get(kind, "holds")
+    rest = [word for word in there if word not in (first, "does not hold" if first == "holds" else "")]
+    return f"{first} in {counts[first]} of {count} cells" + "".join(f", {word} in {counts[word]}" for word in rest)
 
 
 def in_a_word(outcomes: Sequence[Outcome]) -> str:
-    """What the outcomes come to: "yes", "no" (nowhere, as far as it can be told), "in part", and so on.
+    """What the outcomes come to: "cannot be told" where most cannot, else what those say that can.
 
-    >>> in_a_word([Outcome("a", None, ""), Outcome("b", False, "")]), in_a_word([Outcome("a", None, "")])
-    ('no', 'cannot be told')
+    >>> in_a_word([Outcome("a", None, ""), Outcome("b", False, "")]), in_a_word([Outcome("a", True, "")] * 2)
+    ('no', 'yes')
     """
-    kinds = {outcome.holds for outcome in outcomes}
-    if not kinds:
+    told = [outcome.holds for outcome in outcomes if outcome.holds is not None]
+    if not outcomes:
         return "not measured"
-    if True not in kinds:
-        return "no" if False in kinds else "cannot be told"
-    return "yes" if kinds == {True} else "in part"
+    if 2 * len(told) < len(outcomes):
+        return "cannot be told"
+    return "yes" if all(told) else "in part" if any(told) else "no"
 
 
 def told_better(record: Record, ours: str, other: str, metric: str = "mae") -> bool | None:
     """Whether a method's error is the smaller: None where the interval of their paired difference holds 0."""
     gap, *interval = record.methods[ours][f"{metric}_against"][other]
     return bool(gap < 0) if parted(interval) else None
+
+
+def told_no_worse(record: Record, ours: str, other: str, within: float = 2.0) -> bool | None:
+    """Whether a method's MAE is smaller than the other's or at most so many per cent above it, as far as it is told."""
+    low, high = record.methods[ours]["mae_against"][other][1:]
+    if low is None or high is None:
+        return None
+    return True if high <= within else False if low > 0 else None
 
 
 def parted(interval: Sequence[float | None]) -> bool:

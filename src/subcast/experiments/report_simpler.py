@@ -48,21 +48,27 @@ class Contest:
 
 
 def contests(found: Found) -> list[Contest]:
-    """Every method against the default of subcast, wherever both saw the same windows and draws of S."""
+    """Every method against the default of subcast on the same windows and draws of S, each rival where it belongs.
+
+    Partial and FDW count in the table of main results and where S comes from some of the clusters, not where other
+    experiments repeat them.
+    """
     held = []
     for experiment in EXPERIMENTS:
         for record in found.get(experiment, []):
             for group, methods in record.groups.items():
-                for rival, theirs in _rivals(found, record, methods):
+                for rival, theirs in _rivals(found, record, group, methods):
                     for metric in ("mae", "rmse"):
                         held.append(_contest(record, group, rival, metric, methods["subcast"], theirs))
     return held
 
 
-def _rivals(found: Found, record: Record, methods: Any) -> Iterator[tuple[str, Any]]:
+def _rivals(found: Found, record: Record, group: str, methods: Any) -> Iterator[tuple[str, Any]]:
     if "subcast" not in methods:
         return
-    yield from ((name, row) for name, row in methods.items() if name not in _WITH_ALL)
+    some_clusters = record.experiment == "table-correlated" and group != list(record.groups)[-1]
+    repeated = () if record.experiment == "table-main" or some_clusters else ("partial", "fdw")
+    yield from ((name, row) for name, row in methods.items() if name not in (*_WITH_ALL, *repeated))
     knn = same_cell(found, "table-knn", record) if record.experiment == "table-main" else None
     if knn is not None and (knn.draws, knn.every) == (record.draws, record.every):
         yield "neighbor-forecast", knn.methods["neighbor-forecast"]

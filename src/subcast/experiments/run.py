@@ -142,11 +142,18 @@ def _command(cell: Cell) -> str:
 
 
 def _covers(path: Path, cell: Cell, study: Study) -> bool:
-    """Whether a record is of the same thing, with at least the draws and the windows asked for."""
+    """Whether a record is of the same thing, with at least as many draws and windows as are asked for.
+
+    A model or a variant that is not at hand now cannot speak against a record.
+    """
     record, facts = json.loads(path.read_text(encoding="utf-8")), _facts(cell, study)
-    if any(record.get(name) != facts[name] for name in ("options", "weights")):
+    if record.get("options") != facts["options"]:
         return False
-    if record.get("variants", facts["variants"]) != facts["variants"]:
+    if facts["weights"] is not None and record.get("weights") != facts["weights"]:
+        return False
+    known = {name: weights for name, weights in facts["variants"].items() if weights is not None}
+    told = record.get("variants", known)
+    if any(told.get(name) != weights for name, weights in known.items()):
         return False
     if "hardened" in record.get("left_out", {}) and study.has_trained("hardened"):
         return False
@@ -161,7 +168,7 @@ def _read_begun(path: Path, facts: dict[str, Any]) -> tuple[list[dict[str, Any]]
         stored = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError:
         return [], 0.0
-    if stored.get("cell") != facts:
+    if {"variants": facts["variants"], **stored.get("cell", {})} != facts:
         return [], 0.0
     return list(stored["results"]), float(stored["seconds"])
 
