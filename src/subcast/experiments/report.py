@@ -113,7 +113,7 @@ def _verdict(experiment: Experiment, found: Found) -> str:
     if not records:
         return f"not run yet: `subcast reproduce {experiment.name}`"
     parts = [agreement(comparisons(records)), claims_in_short(experiment.name, found)]
-    return "; ".join(part for part in parts if part) or "recorded; nothing to compare with the paper yet"
+    return "; ".join(part for part in parts if part) or "recorded; nothing to compare with the paper"
 
 
 def _agreement_section(found: Found, texts: Mapping[str, Any]) -> Iterator[str]:
@@ -213,16 +213,13 @@ def _left_out(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _missing(experiment: Experiment, records: Sequence[Record], trained: Set[tuple[str, str]]) -> Iterator[str]:
-    """The cells without a record: those that one command runs, and those whose model is to be trained first."""
+    """The cells without a record that the command runs: of models that are trained, or of none."""
     there = {(record.dataset, record.model) for record in records}
     lacking = [(cell.dataset, cell.model) for cell in experiment.cells("quick")]
     lacking = [cell for cell in dict.fromkeys(lacking) if cell not in there]
     ready = [cell for cell in lacking if not cell[1] or cell in trained]
     if records and ready:
         yield f"Not run yet: {_named(ready)}; `subcast reproduce {experiment.name}` runs what is missing."
-    untrained = [cell for cell in lacking if cell not in ready]
-    if records and untrained:
-        yield f"No model was trained for {_named(untrained)}: `python benchmarks/train_records.py MODEL-DATASET` first."
 
 
 def _named(cells: Sequence[tuple[str, str]]) -> str:

@@ -123,6 +123,10 @@ def what_was_run(
     yield _effort(records, others, trainings)
     if trainings:
         yield _training_table(trainings)
+        yield (
+            "Cells of models that are not in this table are declared too, and run once their model is trained: "
+            "`python benchmarks/train_records.py MODEL-DATASET`, as in `astgcn-clouds`."
+        )
     yield (
         "To run it again, with the data's folder in `SUBCAST_DATA` and the trained models in `results/checkpoints/` "
         "(a cell that has a record is passed over, one that was interrupted goes on where it was):"
