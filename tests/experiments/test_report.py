@@ -789,7 +789,7 @@ def test_ecg5000_and_the_other_datasets_have_verdicts_of_their_own(tmp_path: Pat
     page = write_report(tmp_path / "r", tmp_path / "page.md", tmp_path / "figures").read_text(encoding="utf-8")
     cells = row_of(page, "[table-oracle-partial](#table-oracle-partial)", "Partial loses against Oracle.")
     assert cells[3:5] == ["**holds**", "**does not hold**"]
-    assert cells[5].startswith("clouds TCN (-")
+    assert cells[5].startswith("clouds TCN (Partial -")
 
 
 # Where something simpler wins
