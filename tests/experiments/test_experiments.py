@@ -203,6 +203,12 @@ class TestMeasures:
         assert measure.run(1)["reciprocal"] == pytest.approx(expected, abs=1e-6)
         assert min(expected) < 1
 
+    def test_windows_without_neighbours_have_no_rank(self, study):
+        measure = self.made(study, "figure-reciprocal-rank", windows=12)
+        whole = measure.run(0)["reciprocal"]
+        measure.best[[0, 3]] = -1  # as where all readings are missing
+        assert measure.run(0)["reciprocal"] == [value for place, value in enumerate(whole) if place not in (0, 3)]
+
     def test_the_ideal_neighbour_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]

@@ -100,10 +100,7 @@ def run_reproduction(
     places = Places(results, tuple(checkpoints))
     written, passed = run_cells(cells, places, again=again, say=say, progress=not quiet)
     if not written:
-        raise InputError(
-            f"nothing could be run of {', '.join(names)}: the data (SUBCAST_DATA) or the trained models "
-            f"({', '.join(str(folder) for folder in checkpoints)}) are not there"
-        )
+        raise InputError(f"nothing could be run of {', '.join(names)}: {next(iter(passed.values()))}")
     return written, passed
 
 

@@ -136,17 +136,18 @@ class ReciprocalRank:
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
-        """The nearest training window of each by all variables, [b]."""
+        """The nearest training window of each by all variables, [b]; -1 where too few readings are there for one."""
         engine = self.robust.engine
         return engine.find(self.arrived, np.arange(engine.n), self.robust.settings, 1).index[:, 0]
 
     def run(self, unit: int) -> Result:
-        """The reciprocal ranks under one draw."""
+        """The reciprocal ranks under one draw, of the windows that have neighbours by all variables and by S."""
         group, present = self.groups.unit(unit)
         engine, settings = self.robust.engine, self.robust.settings
-        shared = engine.shared(self.arrived, settings)
-        normal = engine.normal(self.arrived, present)
-        ranks = engine.bank.rank(normal, present, self.best, settings.exponent, shared=shared)
+        kept = (self.best >= 0) & (engine.find(self.arrived, present, settings, 1).index[:, 0] >= 0)
+        arrived = self.arrived[kept]
+        normal, shared = engine.normal(arrived, present), engine.shared(arrived, settings)
+        ranks = engine.bank.rank(normal, present, self.best[kept], settings.exponent, shared=shared)
         return {"group": group, "reciprocal": np.round(1 / ranks, 6).tolist()}
 
     def summary(self, results: Sequence[Result]) -> Result:
