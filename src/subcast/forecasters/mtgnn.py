@@ -223,9 +223,10 @@ class MTGNN(ForecastModule):
             end_channels=end_channels,
             retain=retain,
             saturation=saturation,
-            graph_noise=graph_noise,
             dropout=dropout,
             graph=graph if isinstance(graph, str) else "given",
+            # Only where there is some: a model without is stored as it always was.
+            **({"graph_noise": graph_noise} if graph_noise else {}),
         )
         for argument in ("layers", "depth", "neighbors", "embedding"):
             check_whole(argument, self.settings[argument])
