@@ -21,6 +21,7 @@ from typing import Any
 import records
 
 from subcast.checkpoint import is_saved_forecaster
+from subcast.datasets.published import ECG_ORDERS
 from subcast.experiments.context import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
 from subcast.experiments.published import find_one
 from subcast.experiments.report_records import MODELS
@@ -77,6 +78,15 @@ JOBS = [
     Job("lstnet", "ecg5000"),
     Job("mstgcn", "ecg5000", graph_of="mtgnn-ecg5000"),
     Job("astgcn", "ecg5000", graph_of="mtgnn-ecg5000"),
+    Job("tcn", "ecg5000-test-first"),
+    Job("lstnet", "ecg5000-test-first"),
+    Job("mtgnn", "ecg5000-test-first"),
+    Job("mstgcn", "ecg5000-test-first", graph_of="mtgnn-ecg5000-test-first"),
+    Job("astgcn", "ecg5000-test-first", graph_of="mtgnn-ecg5000-test-first"),
+    Job("tcn", "ecg5000-test-first", seed=1),
+    Job("tcn", "ecg5000-test-first", seed=2),
+    Job("mtgnn", "ecg5000-test-first", seed=1),
+    Job("mtgnn", "ecg5000-test-first", seed=2),
     Job("tcn", "pems-bay-67", preset="default"),
     Job("tcn", "metr-la-29", preset="default"),
     Job("mtgnn", "metr-la-29", preset="default", every=2),
@@ -196,7 +206,7 @@ def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, 
         "oracle_mae_by_step": sums.mae_by_step.tolist(),
         "oracle_rmse_by_step": sums.rmse_by_step.tolist(),
     }
-    if job.dataset == "ecg5000" and not job.variant:
+    if job.dataset in ECG_ORDERS and not job.variant:
         cell = {"experiment": "table-oracle-partial", "dataset": "ecg5000", "model": job.model, "setting": "oracle"}
         mae, rmse = (find_one(**cell, metric=metric) for metric in ("mae", "rmse"))
         result |= {

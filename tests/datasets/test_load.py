@@ -14,6 +14,7 @@ import pytest
 from subcast.datasets import DATASETS, load_dataset
 from subcast.datasets import base as base_module
 from subcast.datasets.base import Source, cache_folder, data_folders, fetch, find_files, load_files
+from subcast.datasets.published import row_order_checksum
 from subcast.errors import DataError, DataNotFoundError, DataWarning
 
 REAL_FOLDER = os.environ.get("SUBCAST_DATA")
@@ -163,6 +164,50 @@ class TestEcg5000:
             pytest.raises(DataError, match=r"ecg5000.npz must hold the array 'values', got x"),
         ):
             load_files(small("ecg5000"), tmp_path, download=False)
+
+
+@pytest.fixture
+def two_orders(monkeypatch):
+    """Six beats in two orders (two rows of the one file, four of the other), known by their checksums."""
+    beats = np.random.default_rng(3).normal(size=(6, 4)).astype(np.float32)
+    swapped = np.roll(beats, -2, axis=0)
+    orders = {"ecg5000": row_order_checksum(beats), "ecg5000-test-first": row_order_checksum(swapped)}
+    monkeypatch.setattr("subcast.datasets.published.ECG_ORDERS", orders)
+    monkeypatch.setattr("subcast.datasets.published.ECG_ROWS", {"ecg5000": 2, "ecg5000-test-first": 4})
+    return {"ecg5000": beats, "ecg5000-test-first": swapped}
+
+
+ORDERS = ("ecg5000", "ecg5000-test-first")
+
+
+class TestOrdersOfEcg5000:
+    """A file is recognised by its content: whichever order it has, each name gives its own."""
+
+    @pytest.mark.parametrize("wanted", ["ecg5000", "ecg5000-test-first"])
+    @pytest.mark.parametrize("in_file", ["ecg5000", "ecg5000-test-first"])
+    def test_either_file_serves_either_name(self, tmp_path, two_orders, wanted, in_file):
+        write_text(tmp_path / "ECG_data.csv", two_orders[in_file])
+        series = load_files(small(wanted), tmp_path, download=False)
+        np.testing.assert_allclose(series.values, 10 * two_orders[wanted], atol=1e-4)
+        assert series.name == wanted
+
+    def test_an_unknown_order_is_said(self, tmp_path, two_orders):
+        write_text(tmp_path / "ECG_data.csv", two_orders["ecg5000"][::-1])
+        with pytest.warns(DataWarning, match=r"ECG_data.csv has the size of ECG5000 but neither .* taken as it is"):
+            series = load_files(small("ecg5000"), tmp_path, download=False)
+        np.testing.assert_allclose(series.values, 10 * two_orders["ecg5000"][::-1], atol=1e-4)
+
+    def test_scale_and_last_digits_do_not_matter(self, two_orders):
+        beats = two_orders["ecg5000"]
+        assert row_order_checksum(beats) == row_order_checksum(np.round(10 * beats, 4))
+
+    @pytest.mark.data
+    def test_the_real_beats_in_both_orders(self):
+        if not REAL_FOLDER or find_files(DATASETS["ecg5000"], data_folders(REAL_FOLDER)) is None:
+            pytest.skip("the files of ecg5000 are not in the folder named by SUBCAST_DATA")
+        one, other = (load_dataset(name, folder=REAL_FOLDER, download=False) for name in ORDERS)
+        np.testing.assert_array_equal(one.values[500:], other.values[:4500])
+        np.testing.assert_array_equal(one.values[:500], other.values[4500:])
 
 
 class TestArchives:

@@ -136,8 +136,6 @@ def _variant(variant: str, arrives: str) -> Maker:
     return maker
 
 
-METHODS |= {
-    "hardened": _variant("hardened", "S"),
-    "identity": _variant("identity", "all"),
-    "identity-partial": _variant("identity", "S"),
-}
+# Which trained variant these methods run, and what it is given.
+OF_VARIANTS = {"hardened": ("hardened", "S"), "identity": ("identity", "all"), "identity-partial": ("identity", "S")}
+METHODS |= {name: _variant(*told) for name, told in OF_VARIANTS.items()}

@@ -11,9 +11,9 @@ from scipy import stats
 from subcast.experiments.report_checks import CLAIMS
 from subcast.experiments.report_claims import in_a_word, told_better
 from subcast.experiments.report_records import METHODS, WHOLE, Found, Record, printed
+from subcast.experiments.tally import LEAST_DRAWS
 
 NEAR = 2.0  # points: about the half of our intervals of small gaps
-FEWEST = 6  # draws for an interval
 FACTS = ("steps", "variables", "lookback", "horizon")
 
 
@@ -108,7 +108,7 @@ def _deviations(record: Record) -> Iterator[Comparison]:
         for metric in ("mae", "rmse"):
             number = None if _repeated(record, method) else printed(record, method, metric, group, own=True)
             row = record.groups[group][method]
-            if number is not None and row["draws"] >= FEWEST:
+            if number is not None and row["draws"] >= LEAST_DRAWS:
                 error = row[f"{metric}_deviation"] / row["draws"] ** 0.5
                 near = abs(row[metric] - number.mean) <= stats.t.ppf(0.975, row["draws"] - 1) * error
                 text = f"{row[metric]:.2f} ± {error:.2f} (standard error), published {number.mean:.2f}"

@@ -13,11 +13,13 @@ from subcast.experiments.declare import get_experiment
 from subcast.experiments.report_claims import (
     Claim,
     Outcome,
+    all_told,
     correlation_interval,
     course,
     diminishing,
     gap_by_step,
     gaps,
+    main_gaps,
     mostly,
     strictly,
     told_better,
@@ -88,14 +90,19 @@ def _mean_of(records: Sequence[Record], method: str, figure: str) -> float:
     return float(np.mean([record.methods[method][figure] for record in records]))
 
 
+def _oracles(models: Mapping[str, Sequence[Record]]) -> tuple[dict[str, float], str]:
+    """Oracle's MAE by model, and in words."""
+    told = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
+    return told, ", ".join(f"{MODELS[model]} {value:.2f}" for model, value in told.items())
+
+
 def _graphs_are_better(found: Found) -> list[Outcome]:
     outcomes = []
     for dataset, models in _beside_mtgnn(found):
-        told = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
+        told, text = _oracles(models)
         graphs = [told[model] for model in told if model in GRAPH_MODELS]
         others = [told[model] for model in told if model not in GRAPH_MODELS]
         if others:
-            text = ", ".join(f"{MODELS[model]} {value:.2f}" for model, value in told.items())
             outcomes.append(Outcome(dataset, max(graphs) < min(others), text))
     return outcomes
 
@@ -104,8 +111,7 @@ def _mtgnn_is_best(found: Found) -> list[Outcome]:
     outcomes = []
     for dataset, models in _beside_mtgnn(found):
         if dataset not in WHOLE:
-            told = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
-            text = ", ".join(f"{MODELS[model]} {value:.2f}" for model, value in told.items())
+            told, text = _oracles(models)
             outcomes.append(Outcome(dataset, min(told, key=lambda model: told[model]) == "mtgnn", text))
     return outcomes
 
@@ -219,8 +225,7 @@ def _fdw_mostly_small(found: Found) -> list[Outcome]:
     """One outcome for ECG5000 and one for the other datasets: the claim is of most cells, not of each."""
     outcomes = []
     for name, whole in (("ecg5000", True), ("other datasets", False)):
-        records = [r for r in found["table-main"] if (r.dataset in WHOLE) == whole and "fdw" in r.methods]
-        values = [gaps(record, ["fdw"])[0] for record in records]
+        values = main_gaps(found, "fdw", whole=whole)
         if values:
             small = sum(value < 5 for value in values)
             text = f"{small} of {len(values)} cells, {min(values):.2f} to {max(values):.2f} %"
@@ -295,8 +300,7 @@ def _larger_exponent(record: Record, found: Found) -> Answer:
 )
 def _half_is_best(record: Record, found: Found) -> Answer:
     told = [told_better(record, "b=0.5", f"b={b}") for b in (0.33, 1, 2)]
-    holds = False if any(one is False for one in told) else True if all(told) else None
-    return holds, course(gaps(record, ["b=0.33", "b=0.5", "b=1", "b=2"]))
+    return all_told(told), course(gaps(record, ["b=0.33", "b=0.5", "b=1", "b=2"]))
 
 
 @_each(
@@ -314,6 +318,12 @@ def _numbered(record: Record, letter: str) -> tuple[list[float], list[float]]:
     return [float(name[2:]) for name in names], gaps(record, names)
 
 
+def _told_to_rise(record: Record, letter: str) -> bool:
+    """Whether some number behind the letter is told to do worse than a smaller one."""
+    names = [name for name in record.methods if name.startswith(f"{letter}=")]
+    return any(told_better(record, fewer, more) for fewer, more in combinations(names, 2))
+
+
 @_each(
     "figure-neighbors",
     "The gap strictly falls as m grows.",
@@ -321,9 +331,8 @@ def _numbered(record: Record, letter: str) -> tuple[list[float], list[float]]:
     "smaller one",
 )
 def _falls_with_neighbours(record: Record, found: Found) -> Answer:
-    places, values = _numbered(record, "m")
-    names = [f"m={place:g}" for place in places]
-    if any(told_better(record, fewer, more) for fewer, more in combinations(names, 2)):
+    _, values = _numbered(record, "m")
+    if _told_to_rise(record, "m"):
         return False, course(values)
     return True if strictly(values, -1) else None, course(values)
 
@@ -336,9 +345,7 @@ def _falls_with_neighbours(record: Record, found: Found) -> Answer:
 )
 def _neighbours_diminish(record: Record, found: Found) -> Answer:
     places, values = _numbered(record, "m")
-    names = [f"m={place:g}" for place in places]
-    rises = any(told_better(record, fewer, more) for fewer, more in combinations(names, 2))
-    untold = not rises and not strictly(values, -1)
+    untold = not _told_to_rise(record, "m") and not strictly(values, -1)
     return None if untold else diminishing(values, places, -1), course(values)
 
 
@@ -403,10 +410,7 @@ def _ddw_beats_uw(record: Record, found: Found) -> Answer:
 def _fdw_against_imputers(record: Record, found: Found) -> Answer:
     fdw, knne, iim = gaps(record, ["fdw", "knne", "iim"])
     told = [told_no_worse(record, "fdw", other) for other in ("knne", "iim")]
-    return (
-        False if False in told else None if None in told else True,
-        f"FDW {fdw:.2f} %, kNNE {knne:.2f} %, IIM {iim:.2f} %",
-    )
+    return all_told(told), f"FDW {fdw:.2f} %, kNNE {knne:.2f} %, IIM {iim:.2f} %"
 
 
 @_each(

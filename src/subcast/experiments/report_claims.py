@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from subcast.experiments.published import load_published
-from subcast.experiments.report_records import METHODS, MODELS, Found, Record
+from subcast.experiments.report_records import METHODS, MODELS, WHOLE, Found, Record
+from subcast.experiments.tally import LEAST_DRAWS
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     if len(there) < 2:
         return there[0] if there else kind
     first = {"no": "does not hold", "cannot be told": "cannot be told"}.get(kind, "holds")
-    rest = [word for word in there if word not in (first, "does not hold" if first == "holds" else "")]
+    # Where it holds in some cells, it goes without saying that it does not in the rest.
+    rest = [word for word in there if word != first and (first, word) != ("holds", "does not hold")]
     return f"{first} in {counts[first]} of {count} cells" + "".join(f", {word} in {counts[word]}" for word in rest)
 
 
@@ -87,6 +89,16 @@ def in_a_word(outcomes: Sequence[Outcome]) -> str:
     if 2 * len(told) < len(outcomes):
         return "cannot be told"
     return "yes" if all(told) else "in part" if any(told) else "no"
+
+
+def all_told(answers: Iterable[bool | None]) -> bool | None:
+    """Whether all are so: not when one is not, and untold when one is untold.
+
+    >>> all_told([True, True]), all_told([True, None]), all_told([None, False])
+    (True, None, False)
+    """
+    told = set(answers)
+    return False if False in told else None if None in told else True
 
 
 def told_better(record: Record, ours: str, other: str, metric: str = "mae") -> bool | None:
@@ -161,6 +173,12 @@ def diminishing(values: Sequence[float], places: Sequence[float], sign: int, wit
     return bool((slopes >= -within / widths).all() and (np.diff(slopes) <= within / widths[1:]).all())
 
 
+def main_gaps(found: Found, method: str, *, whole: bool) -> list[float]:
+    """A method's gaps of MAE in the table of main results, on the paper's own data or on the others."""
+    records = [record for record in found["table-main"] if (record.dataset in WHOLE) == whole]
+    return [gaps(record, [method])[0] for record in records if method in record.methods]
+
+
 def gaps(record: Record, names: Iterable[str], metric: str = "mae") -> list[float]:
     """The gaps of some methods, in the order given."""
     return [float(record.methods[name][f"{metric}_gap"]) for name in names]
@@ -181,9 +199,9 @@ def gap_by_step(record: Record, method: str = "partial") -> list[float]:
 
 
 def correlation_interval(record: Record) -> tuple[float, float] | None:
-    """The 95 % interval (Fisher) of a record's correlation; None for fewer than six draws."""
+    """The 95 % interval (Fisher) of a record's correlation; None for too few draws."""
     value, count = record.figures["correlation"], len(record.figures["gap"])
-    if value is None or count < 6:
+    if value is None or count < LEAST_DRAWS:
         return None
     middle, half = np.arctanh(value), 1.96 / np.sqrt(count - 3)
     return float(np.tanh(middle - half)), float(np.tanh(middle + half))

@@ -7,16 +7,8 @@ from typing import Any
 
 from subcast.experiments.declare import load_experiments
 from subcast.experiments.report_agreement import claims_counted
-from subcast.experiments.report_records import (
-    METHODS,
-    ORIGINALS,
-    WHOLE,
-    Found,
-    Record,
-    everything,
-    printed,
-    trained_label,
-)
+from subcast.experiments.report_claims import main_gaps
+from subcast.experiments.report_records import METHODS, ORIGINALS, Found, Record, everything, printed, trained_label
 from subcast.experiments.report_simpler import SIMPLE, Contest, contests
 from subcast.experiments.report_tables import markdown_table
 from subcast.names import plural
@@ -39,8 +31,7 @@ def in_short(found: Found) -> Iterator[str]:
     for method, name in told.items():
         parts = []
         for where, whole in (("ECG5000", True), ("the other datasets", False)):
-            chosen = [r for r in found["table-main"] if (r.dataset in WHOLE) == whole and method in r.methods]
-            values = [record.methods[method]["mae_gap"] for record in chosen]
+            values = main_gaps(found, method, whole=whole)
             if values:
                 span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
                 parts.append(f"{span} on {where} ({plural(len(values), 'cell')})")

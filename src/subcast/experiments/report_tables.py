@@ -10,6 +10,8 @@ import numpy as np
 from subcast.experiments.report_claims import correlation_interval, gap_by_step, told_better
 from subcast.experiments.report_records import METHODS, ORIGINALS, WHOLE, Printed, Record, printed
 
+_RAN, _RANKED = "draws of S, test windows", "draws of S, validation windows"
+
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Rows as Markdown, without the columns that are empty in all of them; the first `left` are words.
@@ -50,8 +52,16 @@ def gap_text(row: Mapping[str, Any], metric: str) -> str:
     >>> gap_text({"mae_gap": 2.14, "mae_gap_interval": [1.4, 2.9]}, "mae")
     '2.14 [1.40, 2.90]'
     """
-    interval = row.get(f"{metric}_gap_interval")
-    return f"{row[f'{metric}_gap']:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+    return interval_text(row[f"{metric}_gap"], row.get(f"{metric}_gap_interval"))
+
+
+def interval_text(value: float, interval: Sequence[float] | None) -> str:
+    """Write a number with its interval, where it has one.
+
+    >>> interval_text(0.59, (0.2, 0.81)), interval_text(0.59, None)
+    ('0.59 [0.20, 0.81]', '0.59')
+    """
+    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
 def _by_dataset(records: Sequence[Record], table: Callable[[Sequence[Record]], str]) -> str:
@@ -152,11 +162,9 @@ def _settings(records: Sequence[Record]) -> str:
     return "Gap of MAE in per cent, with 95 % intervals.\n\n" + markdown_table(["cell", _RAN, *names], rows)
 
 
-_RAN = "draws of S, test windows"
-
-
-def _ran(record: Record) -> str:
-    return f"{record.draws}, {record.figures['test_windows']:,}"
+def _ran(record: Record, part: str = "test") -> str:
+    """How many draws and windows a record has."""
+    return f"{record.draws}, {record.figures[f'{part}_windows']:,}"
 
 
 def _whose(record: Record) -> str:
@@ -260,13 +268,13 @@ def _ranks_table(records: Sequence[Record]) -> str:
     groups = list(records[0].groups)
     rows = []
     for record in records:
-        how = f"{record.draws}, {record.figures['validation_windows']}"
-        rows.append([record.label, *(f"{record.groups[group]['mrr']:.4f}" for group in groups), how])
+        means = (f"{record.groups[group]['mrr']:.4f}" for group in groups)
+        rows.append([record.label, *means, _ran(record, "validation")])
         numbers = [printed(record, "", "mrr", group) for group in groups]
         if any(numbers):
             rows.append([_whose(record), *("" if n is None else f"{n.mean:.4f}" for n in numbers), ""])
     what = ["mean reciprocal rank"] if groups == ["15%"] else [f"{group} clusters" for group in groups]
-    return markdown_table(["dataset", *what, "draws of S, validation windows"], rows)
+    return markdown_table(["dataset", *what, _RANKED], rows)
 
 
 def _weighting_ranks(records: Sequence[Record]) -> str:
@@ -277,14 +285,14 @@ def _weighting_ranks(records: Sequence[Record]) -> str:
         rows.append(
             [
                 record.label,
-                f"{record.draws}, {record.figures['validation_windows']:,}",
+                _ran(record, "validation"),
                 *(f"{record.figures[name]:.4f}" for name in ("ddw", "fdw")),
                 *("" if number is None else f"{number.mean:.4f}" for number in numbers),
             ]
         )
     rows.append(["*five neighbours in random order*", "", *[f"{np.mean(1 / np.arange(1, 6)):.4f}"] * 2, "", ""])
     note = "TRAFFIC's published {}"
-    columns = ["cell", "draws of S, validation windows", "DDW", "FDW", note.format("DDW"), note.format("FDW")]
+    columns = ["cell", _RANKED, "DDW", "FDW", note.format("DDW"), note.format("FDW")]
     return markdown_table(columns, rows)
 
 
@@ -294,10 +302,7 @@ def _pagerank(records: Sequence[Record]) -> str:
         value = record.figures["correlation"]
         number = printed(record, "partial", "correlation")
         where = "" if number is None else f"{number.mean:.2f} ({ORIGINALS[record.dataset].upper()})"
-        interval = correlation_interval(record)
-        ours = (
-            "" if value is None else f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
-        )
+        ours = "" if value is None else interval_text(value, correlation_interval(record))
         sums = record.figures["pagerank"]
         rows.append([record.label, str(record.draws), f"{min(sums):.2f} to {max(sums):.2f}", ours, where])
     columns = ["cell", "draws of S", "sum of PageRank", "correlation", "published on the original"]

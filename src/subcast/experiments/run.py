@@ -14,9 +14,10 @@ from typing import Any
 from subcast import __version__
 from subcast.atomic import whole_file
 from subcast.errors import SubcastError
-from subcast.experiments.context import VARIANTS, Context, Study
+from subcast.experiments.context import Context, Study
 from subcast.experiments.declare import Cell
 from subcast.experiments.measures import make_measure
+from subcast.experiments.methods import OF_VARIANTS
 
 RESULTS = Path("results") / "reproduce"
 Say = Callable[[str], None]
@@ -115,6 +116,7 @@ def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, head
 
 def _facts(cell: Cell, study: Study) -> dict[str, Any]:
     """What a cell is, as JSON gives it back."""
+    variants = dict.fromkeys(OF_VARIANTS[name][0] for name in cell.methods if name in OF_VARIANTS)
     facts = {
         "experiment": cell.experiment.name,
         "dataset": cell.dataset,
@@ -125,9 +127,7 @@ def _facts(cell: Cell, study: Study) -> dict[str, Any]:
         "scale": cell.scale,
         "options": cell.options,
         "weights": study.weights,
-        "variants": {
-            name: study.fingerprint(name) for name in VARIANTS if any(one.startswith(name) for one in cell.methods)
-        },
+        "variants": {name: study.fingerprint(name) for name in variants},
     }
     told: dict[str, Any] = json.loads(json.dumps(facts))
     return told

@@ -10,6 +10,7 @@ from subcast.errors import InputError
 
 PAPER_CURRICULUM = {
     "ecg5000": 400,
+    "ecg5000-test-first": 400,
     "metr-la": 2500,
     "metr-la-29": 2500,
     "metr-la-week": 2500,
