@@ -72,8 +72,9 @@ def load_dataset(name: str, *, folder: str | Path | None = None, download: bool 
     ----------
     name
         "clouds" (generated), "metr-la", "solar", "traffic", "ecg5000", "ecg5000-test-first" (the same beats in the
-        other public order), or one of their parts and stand-ins: "metr-la-29", "metr-la-week", "traffic-20", "pems-bay-67", "pems-bay-84", "beijing-air",
-        "beijing-pollutants", "solar-fl", "exchange-rate"; `subcast datasets list` tells what each is
+        other public order), or one of their parts and stand-ins: "metr-la-29", "metr-la-week", "traffic-20",
+        "pems-bay-67", "pems-bay-84", "beijing-air", "beijing-pollutants", "solar-fl", "exchange-rate";
+        `subcast datasets list` tells what each is
     folder
         where the files are, and where a download goes
     download
