@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from subcast.experiments.report_records import MODELS, read_trainings, trained_label
+from subcast.experiments.report.records import MODELS, read_trainings, trained_label
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")

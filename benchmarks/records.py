@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from subcast import __version__
-from subcast.atomic import whole_file
+from subcast.storage.files import whole_file
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from records import RESULTS, in_turns, seconds, write_record
 from subcast.retrieval import QueryTable, WindowBank, index, search
-from subcast.retrieval.kernel import _add_four_roots
+from subcast.retrieval.compiled.kernel import _add_four_roots
 from subcast.retrieval.threads import thread_count
 
 LOOKBACK, K, EXPONENT, SHARE = 12, 5, 0.5, 0.15
@@ -38,7 +38,7 @@ TORCH_BATCH = 8
 
 
 def traffic(steps: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Make speeds with a daily rhythm and disturbances that spread, normalised, and the time of day [0, 1)."""
+    """Make speeds with a daily rhythm and disturbances that spread, normalized, and the time of day [0, 1)."""
     day = (np.arange(steps) % 288) / 288
     rush = np.exp(-(((day[:, None] - rng.normal(0.33, 0.03, n)) / 0.05) ** 2))
     rush += np.exp(-(((day[:, None] - rng.normal(0.72, 0.03, n)) / 0.07) ** 2))
@@ -310,7 +310,7 @@ def growth_at(
     ask(method="scan")
     build_index = seconds(lambda: bank.envelopes(chosen))
     started = time.perf_counter()
-    table = QueryTable(bank, validation, neighbour=10, variables=chosen)
+    table = QueryTable(bank, validation, neighbor=10, variables=chosen)
     build_table = time.perf_counter() - started
     truth = bank.nearest(windows, chosen, K, EXPONENT, method="scan")
     indexed = bank.nearest(windows, chosen, K, EXPONENT, method="index")

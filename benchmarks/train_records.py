@@ -20,11 +20,11 @@ from typing import Any
 
 import records
 
-from subcast.checkpoint import is_saved_forecaster
+from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.datasets.published import ECG_ORDERS
-from subcast.experiments.context import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
+from subcast.experiments.study import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
 from subcast.experiments.published import find_one
-from subcast.experiments.report_records import MODELS
+from subcast.experiments.report.records import MODELS
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
 from subcast.training import TrainConfig, train
@@ -41,9 +41,7 @@ class Job:
     dataset: str
     preset: str = "paper"
     seed: int = 0
-    every: int = (
-        1  # of the training windows, so many are gone through in an epoch: neighbouring ones tell much the same
-    )
+    every: int = 1  # of the training windows, so many are gone through in an epoch: neighboring ones tell much the same
     epochs: int | None = None  # those of the preset by default
     graph_of: str | None = None  # the trained model whose graph is used
     variant: str = ""  # one of VARIANTS

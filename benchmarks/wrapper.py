@@ -4,7 +4,7 @@
     python benchmarks/wrapper.py --quick    # a smaller shape, under a minute; writes nothing
 
 The other side is the paper's procedure written plainly in torch: broadcasting over all training windows, five
-completions and the five neighbours themselves through the model, FDW. It is first checked to give the forecasts of
+completions and the five neighbors themselves through the model, FDW. It is first checked to give the forecasts of
 `SubsetForecaster.paper`. It is timed on some windows, with the model's straightforward formulation and with ours; the
 default is timed on the whole test set, in turns with it.
 """
@@ -31,7 +31,7 @@ from subcast.forecasters import MTGNN
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.scaling import Scaler
 from subcast.windows import Split, Windows
-from subcast.wrapper import Settings
+from subcast.subset import Settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "forecasters"))
 import twins

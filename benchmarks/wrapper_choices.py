@@ -18,30 +18,30 @@ from wrapper_records import SHARE, pick
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
 from subcast.evaluation import evaluate, forecast_all, wrapped
-from subcast.wrapper import Settings
+from subcast.subset import Settings
 
 NAMES = ("tcn-ecg5000", "tcn-metr-la-29", "tcn-clouds")
 DRAWS, SEED, STEP, WINDOWS = 4, 7, 12, 120
 BASE = Settings(neighbors=20, correction=1.0, ridge=0.1)
 VARIANTS: dict[str, dict[str, Any]] = {
-    "as a start: 20 neighbours, exponent 0.5, ridge 0.1": {},
+    "as a start: 20 neighbors, exponent 0.5, ridge 0.1": {},
     "no daily profile": {"daily_profile": False},
     "daily profile, time of day not in the distance": {"clock": 0.0},
     "time of day in the distance, ten times as much": {"clock": 0.5},
     "one scale for all variables": {"per_variable": False},
-    "5 neighbours": {"neighbors": 5},
-    "50 neighbours": {"neighbors": 50},
-    "100 neighbours": {"neighbors": 100},
+    "5 neighbors": {"neighbors": 5},
+    "50 neighbors": {"neighbors": 50},
+    "100 neighbors": {"neighbors": 100},
     "exponent 1": {"exponent": 1.0},
     "exponent 2": {"exponent": 2.0},
-    "neighbours weighted by distance, tau 0.1": {"weighting": "distance"},
-    "neighbours weighted by rank": {"weighting": "rank"},
-    "not corrected; specialist without regression": {"correction": 0.0, "lean": 0.0},
-    "half corrected; specialist with half of it": {"correction": 0.5, "lean": 0.5},
+    "neighbors weighted by distance, tau 0.1": {"weighting": "distance"},
+    "neighbors weighted by rank": {"weighting": "rank"},
+    "not corrected; specialist without regression": {"correction": 0.0, "regression_share": 0.0},
+    "half corrected; specialist with half of it": {"correction": 0.5, "regression_share": 0.5},
     "ridge 0.01": {"ridge": 0.01},
     "ridge 1": {"ridge": 1.0},
     "ridge 10": {"ridge": 10.0},
-    "specialist on the mean of the futures": {"centre": "mean"},
+    "specialist on the mean of the futures": {"center": "mean"},
 }
 
 

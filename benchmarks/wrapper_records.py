@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from train_records import CHECKPOINTS, JOBS, Job
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
-from subcast.checkpoint import is_saved_forecaster
+from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.evaluation import Method, evaluate, forecast_all, partial_inputs, wrapped
 from subcast.windows import Windows
-from subcast.wrapper import Settings
-from subcast.wrapper.parts import split_validation
-from subcast.wrapper.tuning import BLENDS, Tuner
+from subcast.subset import Settings
+from subcast.subset.validation import split_validation
+from subcast.subset.tuning import BLENDS, Tuner
 
 SHARE, DRAWS, SEED, STEP = 0.15, 20, 2022, 12
 EVERY = {"ecg5000": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}  # no divisors of a day
@@ -125,7 +125,7 @@ def fit(model: TrainedForecaster, train: Windows, val: Windows, metric: str) -> 
 
 
 def ablation(chosen: Settings) -> dict[str, Settings]:
-    """The parts of the default, one after the other; each neighbour's own forecast where it is not pooled."""
+    """The parts of the default, one after the other; each neighbor's own forecast where it is not pooled."""
     nothing = tuple((0.0,) * len(row) for row in chosen.blend)
     everything = tuple((1.0,) * len(row) for row in chosen.blend)
     bare = replace(chosen, blend=nothing, blend_absent=())
@@ -175,7 +175,7 @@ def specialist(engine: Any, arrived: Any, everyone: NDArray[np.int64], settings:
 
 
 def count_passes(robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> float:
-    """Windows sent through the model for each window forecast, those for the neighbours' own forecasts included."""
+    """Windows sent through the model for each window forecast, those for the neighbors' own forecasts included."""
     engine, _ = robust._fitted()
     before = engine.passes
     robust.predict_many(windows, present=present)

@@ -1,4 +1,4 @@
-"""Wrap a PyTorch module of your own, trained on normalised values.
+"""Wrap a PyTorch module of your own, trained on normalized values.
 
 Run: python examples/wrap_torch.py   (needs torch: pip install 'subcast[models]')
 """
@@ -36,12 +36,12 @@ class Mixer(torch.nn.Module):
 module, batch = Mixer(), train.batch()
 inputs = torch.from_numpy(scaler.transform_inputs(batch.inputs))
 targets = torch.from_numpy(scaler.transform(batch.targets))
-optimiser = torch.optim.Adam(module.parameters(), lr=1e-3)
+optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
 for _ in range(150):
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss = (module(inputs) - targets).abs().mean()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
 print(f"trained to a mean error of {loss.item():.3f} deviations")
 
 model = from_torch(module, lookback=12, horizon=12, scaler=scaler, variables=series.variables)  # raw units from here on

@@ -25,7 +25,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
-    """An empty cache, no named folder, and a wide terminal without colours."""
+    """An empty cache, no named folder, and a wide terminal without colors."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("SUBCAST_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
@@ -247,7 +247,7 @@ class TestExport:
 # The wrapper: fit, forecast, evaluate
 
 CHECKPOINT = Path(__file__).parent / "data" / "format-2" / "forecaster-tcn"  # 12 + 4 steps of 5, with the time of day
-NAMES = ("north", "east", "south", "west", "centre")
+NAMES = ("north", "east", "south", "west", "center")
 
 
 def waves():
@@ -286,7 +286,7 @@ class TestFit:
     def test_says_what_was_chosen_and_what_to_do_next(self, fitted):
         folder, said = fitted
         assert "SubsetForecaster of TrainedForecaster 'tcn': 12 + 4 steps of 5 variables" in said
-        assert "7 neighbours" in said
+        assert "7 neighbors" in said
         assert "tuned for MAE:" in said
         assert f"written to {folder / 'plant'}" in said
         assert f"subcast forecast {folder / 'plant'} recent.csv -o forecast.csv --plot forecast.png" in said
@@ -348,7 +348,7 @@ class TestFit:
             (["--preset", "quick"], "preset must be one of default, paper, got 'quick'"),
             (["--metric", "mape"], "metric must be one of mae, rmse, got 'mape'"),
             (["--level", "90"], "levels must be above 0 and at most 0.99, such as 0.9, got 90"),
-            (["--set", "neighbours=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbours=3'"),
+            (["--set", "neighbors=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbors=3'"),
             (["--set", "neighbors=few"], "--set neighbors must be a whole number, got 'few'"),
             (["--set", "pool=perhaps"], "--set pool must be yes or no, got 'perhaps'"),
             (["--set", "shares=half"], "--set shares must be a list such as"),
@@ -394,7 +394,7 @@ class TestForecast:
     def test_absent_ones_and_other_levels(self, fitted, recent):
         arguments = ["forecast", fitted[0] / "plant", recent, "--json", "--absent", "--level", "0.8"]
         said = json.loads(run(*arguments).stdout)
-        assert said["variables"] == ["north", "west", "east", "south", "centre"]
+        assert said["variables"] == ["north", "west", "east", "south", "center"]
         assert [interval["level"] for interval in said["intervals"]] == [0.8]
 
     @pytest.mark.parametrize("ending", [".parquet", ".npz", "-long.csv"])

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from subcast.cli import app
 from subcast.commands.demo import DemoSize, headline, run_demo
-from subcast.commands.page import Story, page, plot_story
+from subcast.commands.demo_page import Story, page, plot_story
 
 PNG = b"\x89PNG\r\n\x1a\n"
 TINY = DemoSize(n_plants=12, n_steps=4_320, epochs=4, draws=3, every=12, seconds=60)

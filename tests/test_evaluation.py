@@ -11,7 +11,7 @@ from subcast.errors import InputError
 from subcast.evaluation import Evaluation, evaluate, oracle, partial_inputs, wrapped
 from subcast.series import Series
 from subcast.subsets import draw_subsets
-from wrapper.examples import HORIZON, LOOKBACK, assert_one_sentence, learn, mixing, waves
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, learn, mixing, waves
 
 
 @pytest.fixture(scope="module")

@@ -153,7 +153,7 @@ class TestNeighbors:
             table[table["window"] == 1].drop(columns="window").reset_index(drop=True), forecast[1].neighbors
         )
 
-    def test_places_without_a_neighbour_are_left_out(self):
+    def test_places_without_a_neighbor_are_left_out(self):
         index = np.array([5, 9, -1, -1])
         assert make(neighbor_index=index).neighbors["start"].tolist() == [5, 9]
         assert make(neighbor_index=np.full(4, -1)).neighbors.empty
@@ -253,7 +253,7 @@ class TestWords:
         assert repr(make(weights=weights, neighbor_times=ends, levels=(0.5, 0.9))).splitlines() == [
             "Forecast of 2 variables, 3 steps ahead of 10min: 2024-03-01 12:10 to 2024-03-01 12:30",
             "  quality good: error about 2.1 % above that with all variables, 25 % of the window observed",
-            "  intervals at 50 % and 90 %, 4 neighbours, the weightiest ending 2024-02-29 12:00 (50 %)",
+            "  intervals at 50 % and 90 %, 4 neighbors, the weightiest ending 2024-02-29 12:00 (50 %)",
         ]
 
     def test_a_batch(self):
@@ -279,9 +279,9 @@ class TestWords:
     def test_quality(self, quality, gap, words):
         assert make(quality=quality, expected_gap=gap).quality_words == words
 
-    def test_without_neighbours(self):
-        assert repr(make(neighbor_index=np.full(4, -1))).endswith("intervals at 90 %, no neighbours")
-        assert repr(make(k=0)).endswith("intervals at 90 %, no neighbours")
+    def test_without_neighbors(self):
+        assert repr(make(neighbor_index=np.full(4, -1))).endswith("intervals at 90 %, no neighbors")
+        assert repr(make(k=0)).endswith("intervals at 90 %, no neighbors")
 
     def test_in_a_notebook(self):
         page = make(h=6, variables=("<b>", "v1"))._repr_html_()

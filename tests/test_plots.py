@@ -66,7 +66,7 @@ class TestPlotSeries:
 
 
 def forecast_of(s=2, t=6, h=3, levels=(0.9, 0.5), *, dated=True, **fields):
-    """A forecast of random figures; its third neighbour does not count."""
+    """A forecast of random figures; its third neighbor does not count."""
     rng = np.random.default_rng(1)
     mean = rng.normal(size=(h, s)).astype(np.float32)
     width = np.array(levels, np.float32)[:, None, None]
@@ -145,9 +145,9 @@ class TestPlotForecast:
         assert wide > narrow
         assert not plot_forecast(forecast_of(levels=())).axes[0].collections
 
-    def test_neighbours_by_weight(self):
+    def test_neighbors_by_weight(self):
         forecast = forecast_of()
-        drawn = [line for line in plot_forecast(forecast).axes[0].lines if line.get_label() == "neighbours"]
+        drawn = [line for line in plot_forecast(forecast).axes[0].lines if line.get_label() == "neighbors"]
         assert len(drawn) == 2  # the third counts nothing
         np.testing.assert_array_equal(drawn[0].get_ydata(), forecast.paths()[0, :, 0])
         assert len(drawn[0].get_xdata()) == 9
@@ -160,10 +160,10 @@ class TestPlotForecast:
         assert "readings" not in [line.get_label() for line in axis.lines]
         assert axis.get_title(loc="left") == ""  # it had readings, they are only not here
 
-    def test_no_neighbours(self):
+    def test_no_neighbors(self):
         none = np.zeros(0)
         bare = forecast_of(paths=None, weights=none, neighbor_index=none, neighbor_distance=none, neighbor_times=None)
-        assert "neighbours" not in [line.get_label() for line in plot_forecast(bare).axes[0].lines]
+        assert "neighbors" not in [line.get_label() for line in plot_forecast(bare).axes[0].lines]
 
     @pytest.mark.parametrize("history", [True, False])
     def test_now_is_the_end_of_the_window(self, history):
@@ -185,7 +185,7 @@ class TestPlotForecast:
         figure = plot_forecast(forecast_of(5))
         (legend,) = figure.legends
         names = [text.get_text() for text in legend.get_texts()]
-        assert names == ["readings", "forecast", "90 % interval", "50 % interval", "neighbours"]
+        assert names == ["readings", "forecast", "90 % interval", "50 % interval", "neighbors"]
         assert all(axis.get_legend() is None for axis in figure.axes)
 
     def test_the_title_tells_the_quality(self):

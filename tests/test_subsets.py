@@ -426,10 +426,10 @@ def naive_dbscan(distance, eps, min_samples):
         labels[start], frontier = cluster, [start]
         while frontier:
             core = frontier.pop()
-            for neighbour in near[core]:
-                if labels[neighbour] < 0:
-                    labels[neighbour] = cluster
-                    if len(near[neighbour]) >= min_samples:
-                        frontier.append(neighbour)
+            for neighbor in near[core]:
+                if labels[neighbor] < 0:
+                    labels[neighbor] = cluster
+                    if len(near[neighbor]) >= min_samples:
+                        frontier.append(neighbor)
         cluster += 1
     return labels

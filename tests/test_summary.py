@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from subcast.errors import InputError
 from subcast.series import Series
-from subcast.summary import longest_run, summarise, trace
+from subcast.summary import longest_run, summarize, trace
 
 NAN = float("nan")
 
@@ -36,7 +36,7 @@ def test_longest_run_agrees_with_counting(flags):
 
 @given(st.lists(st.lists(st.one_of(st.just(NAN), st.integers(-5, 5).map(float)), min_size=3, max_size=3), min_size=1))
 def test_figures_agree_with_counting(rows):
-    summary = summarise(Series(np.array(rows, dtype=np.float32), ["a", "b", "c"]))
+    summary = summarize(Series(np.array(rows, dtype=np.float32), ["a", "b", "c"]))
     assert summary.steps == len(rows)
     assert summary.missing == pytest.approx(sum(math.isnan(x) for row in rows for x in row) / (3 * len(rows)))
     assert summary.complete_steps == pytest.approx(sum(not any(math.isnan(x) for x in row) for row in rows) / len(rows))
@@ -58,39 +58,39 @@ def test_period_rate_and_extras():
     series = hourly(
         np.arange(10).reshape(5, 2), graph=graph, positions=np.ones((2, 2)), unit="mm", time_features=("time_of_day",)
     )
-    summary = summarise(series)
+    summary = summarize(series)
     assert (summary.start, summary.end, summary.rate) == ("2024-01-01 06:00", "2024-01-01 10:00", "1h")
     assert (summary.edges, summary.has_positions, summary.unit) == (1, True, "mm")
     assert summary.time_features == ("time_of_day",)
 
 
 def test_no_times():
-    summary = summarise(Series(np.zeros((3, 1))))
+    summary = summarize(Series(np.zeros((3, 1))))
     assert (summary.start, summary.end, summary.rate, summary.edges) == (None, None, None, None)
 
 
 def test_seconds_are_shown_only_where_there_are_some():
     times = np.array(["2024-01-01T00:00:00", "2024-01-01T00:00:10"], dtype="datetime64[ns]")
-    summary = summarise(Series(np.zeros((2, 1)), times=times))
+    summary = summarize(Series(np.zeros((2, 1)), times=times))
     assert (summary.start, summary.end) == ("2024-01-01 00:00", "2024-01-01 00:00:10")
 
 
 def test_windows_are_those_of_the_default_split():
     series = Series(np.random.default_rng(0).normal(size=(400, 2)))
-    assert summarise(series).windows == tuple(len(part) for part in series.split(12, 12))
+    assert summarize(series).windows == tuple(len(part) for part in series.split(12, 12))
 
 
 def test_fewer_rows_than_a_window_have_no_windows():
-    assert summarise(Series(np.zeros((20, 2)))).windows is None
+    assert summarize(Series(np.zeros((20, 2)))).windows is None
 
 
 def test_no_steps_are_refused():
-    with pytest.raises(InputError, match="series 'x' has no steps: there is nothing to summarise"):
-        summarise(Series(np.zeros((5, 2)), name="x")[:0])
+    with pytest.raises(InputError, match="series 'x' has no steps: there is nothing to summarize"):
+        summarize(Series(np.zeros((5, 2)), name="x")[:0])
 
 
 def test_repairs_are_told():
-    assert summarise(Series(np.zeros((2, 1)), repairs=("sorted",))).repairs == ("sorted",)
+    assert summarize(Series(np.zeros((2, 1)), repairs=("sorted",))).repairs == ("sorted",)
 
 
 class TestTrace:
@@ -118,25 +118,25 @@ class TestCopies:
 
     def test_a_copy_is_found(self):
         walk, other = self.walk(), self.walk(seed=1)
-        assert summarise(Series(np.stack([walk, other, walk], axis=1), ["a", "b", "c"])).copies == (("a", "c"),)
+        assert summarize(Series(np.stack([walk, other, walk], axis=1), ["a", "b", "c"])).copies == (("a", "c"),)
 
     def test_a_copy_with_other_gaps_is_found(self):
         one, two = self.walk(), self.walk()
         one[10:50], two[100:120] = NAN, NAN
-        assert summarise(Series(np.stack([one, two], axis=1), ["a", "b"])).copies == (("a", "b"),)
+        assert summarize(Series(np.stack([one, two], axis=1), ["a", "b"])).copies == (("a", "b"),)
 
     def test_variables_that_are_often_alike_are_no_copies(self):
         one, two = self.walk(), self.walk()
         two[::20] += 1
-        assert summarise(Series(np.stack([one, two], axis=1))).copies == ()
+        assert summarize(Series(np.stack([one, two], axis=1))).copies == ()
 
     def test_constants_are_no_copies(self):
-        assert summarise(Series(np.ones((300, 3)))).copies == ()
+        assert summarize(Series(np.ones((300, 3)))).copies == ()
 
 
 def test_as_plain_data_it_is_json_without_nan():
     values = np.array([[1, NAN], [2, NAN]], dtype=np.float32)
-    plain = summarise(hourly(values, repairs=("x",))).to_dict()
+    plain = summarize(hourly(values, repairs=("x",))).to_dict()
     text = json.dumps(plain, allow_nan=False)
     again = json.loads(text)
     assert again["variables"][1]["mean"] is None

@@ -1,4 +1,4 @@
-"""Weights of neighbours against loops over the paper's equations."""
+"""Weights of neighbors against loops over the paper's equations."""
 
 import math
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from subcast.errors import InputError
 from subcast.weighting import by_distance, by_forecast, by_rank, forecast_distance, uniform
-from wrapper.examples import assert_one_sentence
-from wrapper.twins import forecast_distance as loop_distance
-from wrapper.twins import rank_weights, softmax_weights, uniform_weights
+from subset.examples import assert_one_sentence
+from twins.subset_twins import forecast_distance as loop_distance
+from twins.subset_twins import rank_weights, softmax_weights, uniform_weights
 
 near = st.floats(0, 50, allow_nan=False, width=32)
 distances = st.lists(near, min_size=0, max_size=8).flatmap(
@@ -53,7 +53,7 @@ def test_by_forecast_against_loops(b, k, h, s, temperature, seed):
 
 
 @pytest.mark.parametrize("way", [uniform, by_distance, by_rank])
-def test_sums_to_one_where_there_is_a_neighbour(way):
+def test_sums_to_one_where_there_is_a_neighbor(way):
     rng = np.random.default_rng(3)
     distance = np.sort(rng.exponential(size=(5, 7, 9)), axis=-1)
     distance[2, 3, 4:] = np.inf
@@ -112,7 +112,7 @@ def test_a_later_step_counts_less():
     np.testing.assert_allclose(forecast_distance(new, old), [[1 / 8, 1 / 16, 1 / 32]])
 
 
-def test_a_neighbour_without_a_forecast_has_no_weight():
+def test_a_neighbor_without_a_forecast_has_no_weight():
     new, old = np.zeros((1, 3, 2, 1)), np.zeros((1, 3, 2, 1))
     old[0, 1] = np.nan
     np.testing.assert_allclose(by_forecast(new, old), [[0.5, 0.0, 0.5]])

@@ -159,7 +159,7 @@ class TestPaperProtocol:
         values = np.arange(100, dtype=np.float32)[:, None] % 5
         values[7::10] = np.nan
         series = Series(values, missing_code=-1.0)
-        mine = series.split(3, 2, protocol=sc.Protocol("mine", missing_code_in_inputs=True)).train.batch()
+        mine = series.split(3, 2, protocol=sc.DataProtocol("mine", missing_code_in_inputs=True)).train.batch()
         assert (mine.inputs == -1).any()
         assert not (mine.targets == -1).any()
         assert np.isnan(mine.targets).any()

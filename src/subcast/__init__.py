@@ -10,19 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from subcast.data_protocol import PROTOCOLS, DataProtocol
     from subcast.datasets import DATASETS, load_dataset
     from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError, SubcastError
     from subcast.forecast import Forecast
     from subcast.forecasters.trained import TrainedForecaster
-    from subcast.protocol import PROTOCOLS, Protocol
     from subcast.retrieval import Neighbors, QueryTable, WindowBank
-    from subcast.saving import load
     from subcast.scaling import Scaler
     from subcast.series import Series
+    from subcast.subset import Settings, SubsetForecaster
+    from subcast.subset.saving import load
     from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
     from subcast.training import TrainConfig, train
     from subcast.windows import Split, Windows
-    from subcast.wrapper import Settings, SubsetForecaster
 
 __version__ = "0.1.0"
 
@@ -33,8 +33,8 @@ _HOMES = {
     "Windows": "windows",
     "Split": "windows",
     "Scaler": "scaling",
-    "Protocol": "protocol",
-    "PROTOCOLS": "protocol",
+    "DataProtocol": "data_protocol",
+    "PROTOCOLS": "data_protocol",
     "draw_subsets": "subsets",
     "cluster_variables": "subsets",
     "draw_cluster_subsets": "subsets",
@@ -44,10 +44,10 @@ _HOMES = {
     "train": "training",
     "TrainConfig": "training",
     "TrainedForecaster": "forecasters.trained",
-    "SubsetForecaster": "wrapper",
-    "Settings": "wrapper",
+    "SubsetForecaster": "subset",
+    "Settings": "subset",
     "Forecast": "forecast",
-    "load": "saving",
+    "load": "subset.saving",
     "SubcastError": "errors",
     "InputError": "errors",
     "DataError": "errors",
@@ -66,7 +66,7 @@ _MODULES = (
     "training",
     "weighting",
     "windows",
-    "wrapper",
+    "subset",
 )
 
 __all__ = [
@@ -74,11 +74,11 @@ __all__ = [
     "PROTOCOLS",
     "DataError",
     "DataNotFoundError",
+    "DataProtocol",
     "DataWarning",
     "Forecast",
     "InputError",
     "Neighbors",
-    "Protocol",
     "QueryTable",
     "Scaler",
     "Series",

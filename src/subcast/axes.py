@@ -9,7 +9,7 @@ h      horizon steps
 n      variables
 s      the variables present, a subset of n
 f      features: the reading first, then time of day and the like
-k      neighbours
+k      neighbors
 ====== =========================================================
 """
 
@@ -29,7 +29,7 @@ AXES = {
     "n": "variables",
     "s": "variables present",
     "f": "features",
-    "k": "neighbours",
+    "k": "neighbors",
 }
 
 

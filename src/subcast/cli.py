@@ -347,7 +347,7 @@ def report(
 
     Example: `subcast report -o docs/reproduction.md`
     """
-    from subcast.experiments.report import write_report
+    from subcast.experiments.report.page import write_report
 
     typer.echo(f"written to {write_report(results, output, output.parent / 'figures')}")
 
@@ -388,7 +388,7 @@ def inspect(
     `subcast datasets inspect long.csv --id station --time when --value pm25 --plot readings.png`.
     """
     from subcast.commands.datasets import open_series, show_summary
-    from subcast.summary import summarise
+    from subcast.summary import summarize
 
     series: Series
     with warnings.catch_warnings(record=True) as said:
@@ -397,7 +397,7 @@ def inspect(
     for warning in said:
         if not any(repair in str(warning.message) for repair in series.repairs):  # those stand in the summary
             warnings.warn(str(warning.message), warning.category, stacklevel=2)
-    summary = summarise(series)
+    summary = summarize(series)
     if plot is not None:
         from subcast.plots import plot_series, save_figure
 

@@ -17,7 +17,7 @@ from subcast.windows import Windows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from subcast.wrapper import SubsetForecaster
+    from subcast.subset import SubsetForecaster
 
 ORACLE = "oracle"
 _AT_ONCE = 1024
@@ -175,7 +175,7 @@ def oracle(robust: SubsetForecaster) -> Method:
 def partial_inputs(robust: SubsetForecaster) -> Method:
     """The model with absent inputs at the mean; our graph models also lose the edges of absent variables."""
     engine, _ = robust._fitted()
-    usual = engine.space.centre.mean(axis=0)  # [n]
+    usual = engine.space.center.mean(axis=0)  # [n]
     ours = hasattr(getattr(engine.model, "module", None), "needs_graph")  # one of subcast's own networks
 
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -206,6 +206,6 @@ def _without_nan(robust: SubsetForecaster, windows: Windows) -> NDArray[np.float
         return inputs
     holes = np.isnan(inputs[..., 0])
     if holes.any():
-        usual = np.broadcast_to(engine.space.centre.mean(axis=0), holes.shape)
+        usual = np.broadcast_to(engine.space.center.mean(axis=0), holes.shape)
         inputs[..., 0][holes] = usual[holes]
     return inputs

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.atomic import whole_file
 from subcast.errors import InputError
 from subcast.names import plural
+from subcast.storage.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +48,13 @@ class Forecast:
     times
         [h] or [b, h] moments of the steps ahead; None when steps are only counted
     neighbor_index
-        [k] or [b, k], the training step at which each neighbour starts; -1 where there is none
+        [k] or [b, k], the training step at which each neighbor starts; -1 where there is none
     neighbor_distance
         [k] or [b, k]
     weights
-        [k] or [b, k], how much each neighbour counted; they sum to 1
+        [k] or [b, k], how much each neighbor counted; they sum to 1
     neighbor_times
-        [k] or [b, k], the moment of each neighbour's last step
+        [k] or [b, k], the moment of each neighbor's last step
     quality
         a word for dashboards: "full", "good", "fair" or "poor"
     expected_gap
@@ -62,7 +62,7 @@ class Forecast:
     history, history_times
         [t, s] and [t], the window itself (of one window only)
     paths
-        a function that gives [k, t + h, s], the neighbours' own past and future (of one window only)
+        a function that gives [k, t + h, s], the neighbors' own past and future (of one window only)
     freq, unit
         the rate, and what the readings are in
 
@@ -76,7 +76,7 @@ class Forecast:
     >>> forecast
     Forecast of 1 variable, 2 steps ahead
       quality good: error about 2.1 % above that with all variables, 25 % of the window observed
-      intervals at 90 %, 2 neighbours
+      intervals at 90 %, 2 neighbors
     >>> forecast.frame
       variable  step  mean  lower  upper  observed
     0   inflow     1   1.0    0.5    1.5      True
@@ -256,7 +256,7 @@ class Forecast:
     def neighbors(self) -> pd.DataFrame:
         """The windows of the past it leaned on, nearest first: rank, start, end, distance, weight.
 
-        `start` counts training steps; `end` is the moment of the neighbour's last step, there when the training
+        `start` counts training steps; `end` is the moment of the neighbor's last step, there when the training
         series had times. For a batch `window` comes first.
         """
         import pandas as pd
@@ -303,7 +303,7 @@ class Forecast:
     # For the eye
 
     def plot(self, variables: ArrayLike | list[str] | None = None, path: str | Path | None = None) -> Any:
-        """Draw history, forecast, intervals and neighbours' paths of some variables (one window only).
+        """Draw history, forecast, intervals and neighbors' paths of some variables (one window only).
 
         Parameters
         ----------
@@ -361,8 +361,8 @@ class Forecast:
             return line
         found = self.neighbor_index >= 0
         if not found.any():
-            return f"{line}, no neighbours"
-        line += f", {plural(int(found.sum()), 'neighbour')}"
+            return f"{line}, no neighbors"
+        line += f", {plural(int(found.sum()), 'neighbor')}"
         if self.neighbor_times is not None:
             first = int(np.argmax(np.where(found, self.weights, -1)))
             ending, weight = _text(self.neighbor_times[first]), 100 * self.weights[first]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.atomic import whole_file
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.series import Series
+from subcast.storage.files import whole_file
 
 if TYPE_CHECKING:
     from subcast.forecast import Forecast
@@ -59,7 +59,7 @@ def plot_series(series: Series, variables: list[str] | None = None) -> Any:
 
 
 def plot_forecast(forecast: Forecast, variables: ArrayLike | Sequence[str] | None = None, most: int = 4) -> Any:
-    """Draw the forecast of some variables: what was read, what is to come, how sure that is, and the neighbours.
+    """Draw the forecast of some variables: what was read, what is to come, how sure that is, and the neighbors.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _draw_gaps(axis: Any, series: Series, x: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class _Course:
-    """Where the steps of a forecast lie on the x axis, and the neighbours' paths over them."""
+    """Where the steps of a forecast lie on the x axis, and the neighbors' paths over them."""
 
     before: NDArray[Any]  # [t], empty without history
     after: NDArray[Any]  # [h]
@@ -186,7 +186,7 @@ def _course_of(forecast: Forecast) -> _Course:
 
 
 def _draw_forecast(axis: Any, forecast: Forecast, course: _Course, place: int) -> None:
-    """One variable, from the back to the front: intervals, neighbours, now, history, forecast."""
+    """One variable, from the back to the front: intervals, neighbors, now, history, forecast."""
     both = np.concatenate([course.before, course.after])
     history = np.zeros(0, np.float32) if forecast.history is None else forecast.history[:, place]
     last = history[-1:][~np.isnan(history[-1:])]  # the forecast is joined to the last reading, where there is one
@@ -194,13 +194,13 @@ def _draw_forecast(axis: Any, forecast: Forecast, course: _Course, place: int) -
     levels = sorted(forecast.levels, reverse=True)
     for rank, level in enumerate(levels, start=1):
         lower, upper = (np.concatenate([last, bound[:, place]]) for bound in forecast.interval(level))
-        colour = _tint(0.14 * rank) if len(levels) < 5 else _tint(0.6 * rank / len(levels))
-        axis.fill_between(x, lower, upper, color=colour, linewidth=0, label=f"{100 * level:g} % interval")
+        color = _tint(0.14 * rank) if len(levels) < 5 else _tint(0.6 * rank / len(levels))
+        axis.fill_between(x, lower, upper, color=color, linewidth=0, label=f"{100 * level:g} % interval")
     heaviest = float(forecast.weights.max(initial=0))
     for path, weight in zip(course.paths, forecast.weights, strict=True):
         if weight > 0 and path.size:
             strength = 0.08 + 0.27 * float(weight) / heaviest
-            axis.plot(both[-len(path) :], path[:, place], color=INK, alpha=strength, linewidth=0.7, label="neighbours")
+            axis.plot(both[-len(path) :], path[:, place], color=INK, alpha=strength, linewidth=0.7, label="neighbors")
     if course.now is not None:
         axis.axvline(course.now, color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
     if forecast.observed[place] == 0:
@@ -270,7 +270,7 @@ def _draw_legend(figure: Any, axes: NDArray[Any]) -> None:
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    order = sorted(entries, key=lambda label: {"readings": 0, "forecast": 1, "neighbours": 3}.get(label, 2))
+    order = sorted(entries, key=lambda label: {"readings": 0, "forecast": 1, "neighbors": 3}.get(label, 2))
     figure.legend(
         [entries[label] for label in order], order, loc="outside lower center", ncols=len(order), frameon=False,
         fontsize=8, labelcolor=INK,

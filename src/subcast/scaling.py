@@ -18,7 +18,7 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Normalise readings by mean and standard deviation, one pair for all variables or one for each.
+    """Normalize readings by mean and standard deviation, one pair for all variables or one for each.
 
     Fitted on the inputs of the training windows as a model sees them: a step that lies in twelve windows counts
     twelve times. Missing readings do not count, and stay missing. A variable that never changes, or has no reading,
@@ -70,19 +70,19 @@ class Scaler:
         return cls(mean, _usable(np.sqrt(variance), mean))
 
     def transform(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
-        """Normalise readings whose variables lie along `axis` (inputs with features: see `transform_inputs`)."""
+        """Normalize readings whose variables lie along `axis` (inputs with features: see `transform_inputs`)."""
         mean, scale = self._along(values, axis)
         return ((values - mean) / scale).astype(np.float32)
 
     def transform_inputs(self, inputs: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Normalise the readings of inputs [b, t, n, f], their first feature; the time features stay as they are."""
+        """Normalize the readings of inputs [b, t, n, f], their first feature; the time features stay as they are."""
         check_axes("inputs", inputs, "btnf")
         normal = np.array(inputs, dtype=np.float32)
         normal[..., 0] = self.transform(inputs[..., 0])
         return normal
 
     def inverse(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
-        """Bring normalised readings back to their own units."""
+        """Bring normalized readings back to their own units."""
         mean, scale = self._along(values, axis)
         return (values * scale + mean).astype(np.float32)
 
@@ -129,15 +129,15 @@ def _times_seen(windows: Windows) -> NDArray[np.int64]:
 
 
 def _weighted_sums(
-    values: NDArray[np.float32], weights: NDArray[np.int64], centre: NDArray[np.float64] | None
+    values: NDArray[np.float32], weights: NDArray[np.int64], center: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Over the steps: the weights of the readings there are, and their weighted sum (of squares about a centre)."""
+    """Over the steps: the weights of the readings there are, and their weighted sum (of squares about a center)."""
     n = values.shape[1]
     count, total = np.zeros(n), np.zeros(n)
     for first in range(0, values.shape[0], _CHUNK):
         block = values[first : first + _CHUNK].astype(np.float64)  # [chunk, n]
         weight = weights[first : first + _CHUNK, None] * ~np.isnan(block)
-        block = np.nan_to_num(block) if centre is None else np.nan_to_num(block - centre) ** 2
+        block = np.nan_to_num(block) if center is None else np.nan_to_num(block - center) ** 2
         count += weight.sum(axis=0)
         total += (weight * block).sum(axis=0)
     return count, total

@@ -12,42 +12,18 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.atomic import whole_file
 from subcast.axes import check_axes, variable_indices
+from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
 from subcast.names import numbered_names, plural, refuse_repeated_names
+from subcast.storage.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from subcast.protocol import Protocol
+    from subcast.data_protocol import DataProtocol
     from subcast.tables import Table
     from subcast.windows import Split, Windows
-
-_DAY = np.timedelta64(1, "D")
-
-
-def _time_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
-    share = ((times - times.astype("datetime64[D]")) / _DAY).astype(np.float32)
-    return np.minimum(share, np.nextafter(np.float32(1), np.float32(0)))  # the last millisecond would round to 1
-
-
-def _day_of_week(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
-    days = times.astype("datetime64[D]").view(np.int64)
-    return ((days + 3) % 7 / 7).astype(np.float32)  # 1970-01-01 was a Thursday; Monday is 0
-
-
-TIME_FEATURES = {"time_of_day": _time_of_day, "day_of_week": _day_of_week}
-"""What can be computed from the times: each maps them to [0, 1)."""
-
-
-def time_features_of(times: NDArray[np.datetime64], names: Sequence[str]) -> NDArray[np.float32]:
-    """Compute the named time features of some moments, [t, f - 1].
-
-    >>> time_features_of(np.array(["2024-01-01T06:00"], dtype="datetime64[m]"), ["time_of_day"])
-    array([[0.25]], dtype=float32)
-    """
-    return np.stack([TIME_FEATURES[name](times) for name in names], axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -359,7 +335,7 @@ class Series:
         *,
         shares: Sequence[float] | None = None,
         gap: int | None = None,
-        protocol: str | Protocol = "default",
+        protocol: str | DataProtocol = "default",
     ) -> Split:
         """Cut into training, validation and test windows, in order of time.
 
@@ -373,7 +349,7 @@ class Series:
             how many steps to leave out between the parts, lookback + horizon - 1 by default; not in `paper`
         protocol
             "default": the series is cut first, with a gap, so nothing of a later part is seen in an earlier one;
-            "paper": windows are cut first and then divided, so neighbouring parts overlap at their edges, missing
+            "paper": windows are cut first and then divided, so neighboring parts overlap at their edges, missing
             readings count as values in the inputs and zeros as missing in the targets
 
         Examples

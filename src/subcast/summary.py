@@ -57,18 +57,18 @@ class SeriesSummary:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
 
-def summarise(series: Series) -> SeriesSummary:
+def summarize(series: Series) -> SeriesSummary:
     """Summarise a series.
 
     Examples
     --------
     >>> import numpy as np
-    >>> summary = summarise(Series(np.array([[1.0, 4.0], [2.0, np.nan], [3.0, np.nan]]), ["a", "b"]))
+    >>> summary = summarize(Series(np.array([[1.0, 4.0], [2.0, np.nan], [3.0, np.nan]]), ["a", "b"]))
     >>> round(summary.missing, 3), summary.variables[1].longest_gap, summary.variables[0].trace
     (0.333, 2, '▁▅█')
     """
     if len(series) == 0:
-        raise InputError(f"series {series.name!r} has no steps: there is nothing to summarise")
+        raise InputError(f"series {series.name!r} has no steps: there is nothing to summarize")
     absent = np.isnan(series.values)
     times = series.times
     return SeriesSummary(
@@ -88,13 +88,13 @@ def summarise(series: Series) -> SeriesSummary:
         copies=_copies(series),
         windows=_window_counts(series),
         variables=tuple(
-            _summarise_variable(name, series.values[:, place], absent[:, place])
+            _summarize_variable(name, series.values[:, place], absent[:, place])
             for place, name in enumerate(series.variables)
         ),
     )
 
 
-def _summarise_variable(name: str, values: NDArray[np.float32], absent: NDArray[np.bool_]) -> VariableSummary:
+def _summarize_variable(name: str, values: NDArray[np.float32], absent: NDArray[np.bool_]) -> VariableSummary:
     there = values[~absent].astype(np.float64)
     low, mean, high = (there.min(), there.mean(), there.max()) if there.size else (np.nan,) * 3
     return VariableSummary(

@@ -1,6 +1,6 @@
-"""How much each neighbour's forecast counts: four ways to weigh, each giving weights that sum to 1 over the neighbours.
+"""How much each neighbor's forecast counts: four ways to weigh, each giving weights that sum to 1 over the neighbors.
 
-A neighbour that does not exist (a distance of infinity) has weight 0.
+A neighbor that does not exist (a distance of infinity) has weight 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WEIGHTINGS = ("uniform", "distance", "forecast", "rank")
 
 
 def uniform(distance: ArrayLike) -> NDArray[np.float32]:
-    """Weigh all neighbours alike (UW).
+    """Weigh all neighbors alike (UW).
 
     >>> uniform([[0.2, 0.4, np.inf, np.inf]])
     array([[0.5, 0.5, 0. , 0. ]], dtype=float32)
@@ -49,16 +49,16 @@ def by_distance(distance: ArrayLike, temperature: float = 0.1) -> NDArray[np.flo
 
 
 def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float64]:
-    """Measure how far the forecasts of neighbours are from those of the window they completed (equation 6).
+    """Measure how far the forecasts of neighbors are from those of the window they completed (equation 6).
 
     Errors at later steps count less: the difference at step q is divided by q.
 
     Parameters
     ----------
     new
-        [b, k, h, s]: the forecast of the new window, completed by each neighbour
+        [b, k, h, s]: the forecast of the new window, completed by each neighbor
     neighbors
-        [b, k, h, s]: the forecast of each neighbour's own window, in the same (normalised) units
+        [b, k, h, s]: the forecast of each neighbor's own window, in the same (normalized) units
 
     Returns
     -------
@@ -82,7 +82,7 @@ def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float6
 def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
     """Weigh by the distance in forecast space: softmax of -distance / temperature (FDW, equation 7).
 
-    `new` and `neighbors` as in `forecast_distance`. A neighbour with a forecast of NaN has weight 0.
+    `new` and `neighbors` as in `forecast_distance`. A neighbor with a forecast of NaN has weight 0.
 
     >>> new = np.zeros((1, 2, 1, 1))
     >>> by_forecast(new, [[[[0.0]], [[0.1]]]]).round(3)
@@ -112,9 +112,9 @@ def by_rank(distance: ArrayLike) -> NDArray[np.float32]:
 def _distances(distance: ArrayLike) -> NDArray[np.float64]:
     found = np.asarray(distance, dtype=np.float64)
     if found.ndim == 0:
-        raise InputError("distance must have one entry for each neighbour along its last axis, got a single number")
+        raise InputError("distance must have one entry for each neighbor along its last axis, got a single number")
     if np.isnan(found).any():
-        raise InputError("distance must be numbers, infinite where there is no neighbour, got NaN")
+        raise InputError("distance must be numbers, infinite where there is no neighbor, got NaN")
     return found
 
 

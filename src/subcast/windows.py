@@ -13,8 +13,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_whole
+from subcast.data_protocol import DataProtocol, get_protocol
 from subcast.errors import InputError
-from subcast.protocol import Protocol, get_protocol
 from subcast.series import Series
 
 Index = slice | ArrayLike
@@ -68,7 +68,7 @@ class Windows:
     horizon: int
     starts: range = _ALL
     target_values: NDArray[np.float32] = field(default_factory=lambda: _READINGS)
-    protocol: Protocol = field(default_factory=lambda: get_protocol("default"))
+    protocol: DataProtocol = field(default_factory=lambda: get_protocol("default"))
 
     def __post_init__(self) -> None:
         check_whole("lookback", self.lookback)
@@ -196,7 +196,7 @@ def split_series(
     *,
     shares: Sequence[float] | None = None,
     gap: int | None = None,
-    protocol: str | Protocol = "default",
+    protocol: str | DataProtocol = "default",
 ) -> Split:
     """Cut a series into training, validation and test windows (see `Series.split`)."""
     rules = get_protocol(protocol)
@@ -236,7 +236,7 @@ def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:
     return train, val, test
 
 
-def _inputs_and_targets(series: Series, rules: Protocol) -> tuple[Series, NDArray[np.float32]]:
+def _inputs_and_targets(series: Series, rules: DataProtocol) -> tuple[Series, NDArray[np.float32]]:
     """What counts as input and what as target; one copy of the readings for each that differs from them."""
     inputs, targets = series, series.values
     if rules.missing_code_in_inputs and series.missing_code is not None:

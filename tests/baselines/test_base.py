@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines import twins
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, factors, hourly, parts, sentence
 from subcast.baselines import (
     IIMImputer,
@@ -24,6 +23,7 @@ from subcast.baselines import (
 from subcast.baselines.base import without_holes
 from subcast.errors import InputError
 from subcast.evaluation import evaluate
+from twins import baselines_twins as twins
 
 IMPUTERS = {
     "knne": KNNEImputer.fit,
@@ -35,7 +35,7 @@ IMPUTERS = {
     "scikit iterative": lambda train: ScikitImputer.iterative(train, rounds=3),
 }
 FORECASTERS = {
-    "neighbours": NeighborForecast.fit,
+    "neighbors": NeighborForecast.fit,
     "last value": LastValue.fit,
     "seasonal": SeasonalNaive.fit,
     "linear": LinearForecaster.fit,

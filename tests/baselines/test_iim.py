@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from baselines import twins
 from baselines.examples import PRESENT, hourly, parts, sentence
 from subcast.baselines import IIMImputer, KNNEImputer, RidgeImputer
 from subcast.baselines.iim import regressions, vote
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_worked_example_of_two_streets():
     np.testing.assert_allclose(vote(both_left, np.ones((1, 3), bool)), [[wanted]], rtol=1e-6)
 
 
-def test_learning_from_itself_alone_is_the_nearest_neighbours_own_reading():
+def test_learning_from_itself_alone_is_the_nearest_neighbors_own_reading():
     train, _, test = parts(steps=150)
     one = IIMImputer.fit(train, neighbors=1, learning_neighbors=1).complete(test, PRESENT)
     plain = KNNEImputer.fit(train, neighbors=1, members=1, share=1.0, unit="step").complete(test, PRESENT)
@@ -70,20 +70,20 @@ def test_where_nothing_changes_the_reading_is_repeated():
     np.testing.assert_allclose(filled[..., 0], train[:3].readings, rtol=1e-6)
 
 
-def test_models_are_learnt_once_for_one_s_and_forgotten_for_another(monkeypatch):
+def test_models_are_learned_once_for_one_s_and_forgotten_for_another(monkeypatch):
     train, _, test = parts(steps=150)
     imputer = IIMImputer.fit(train)
-    learnt = []
+    learned = []
     monkeypatch.setattr(
-        "subcast.baselines.iim.regressions", lambda x, y, ridge: learnt.append(len(x)) or regressions(x, y, ridge)
+        "subcast.baselines.iim.regressions", lambda x, y, ridge: learned.append(len(x)) or regressions(x, y, ridge)
     )
     first = imputer.complete(test, PRESENT)
-    count = sum(learnt)
+    count = sum(learned)
     again = imputer.complete(test, PRESENT)
     np.testing.assert_array_equal(again, first)
-    assert 0 < count == sum(learnt)
+    assert 0 < count == sum(learned)
     imputer.complete(test, np.array([1, 2]))
-    assert sum(learnt) > count
+    assert sum(learned) > count
 
 
 finite = st.floats(-100, 100, allow_nan=False, width=32)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, hourly, parts, sentence
 from subcast.baselines import KNNEImputer
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize("unit", ["window", "step"])
@@ -30,7 +30,7 @@ def test_as_the_slow_twin(unit, setting):
     np.testing.assert_allclose(imputer.complete(windows, PRESENT)[..., 0], wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_one_member_that_looks_at_all_of_s_is_the_plain_nearest_neighbours():
+def test_one_member_that_looks_at_all_of_s_is_the_plain_nearest_neighbors():
     train, _, test = parts(steps=150)
     imputer = KNNEImputer.fit(train, neighbors=2, members=1, share=1.0, exponent=0.5)
     assert imputer.draws(PRESENT)[0].tolist() == PRESENT.tolist()
@@ -58,7 +58,7 @@ def test_draws_are_parts_of_s_that_depend_on_seed_and_s_alone():
     assert [draw.tolist() for draw in other] != [draw.tolist() for draw in draws]
 
 
-def test_one_variable_is_enough_and_neighbours_may_be_too_few():
+def test_one_variable_is_enough_and_neighbors_may_be_too_few():
     train = hourly(np.arange(36.0).reshape(12, 3)).windows(LOOKBACK, HORIZON)  # 5 windows
     filled = KNNEImputer.fit(train, neighbors=9).complete(train, np.array([1]))
     absent = train.readings[:, :, [0, 2]].mean(axis=0)

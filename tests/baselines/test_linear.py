@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, factors, hourly, parts, sentence
 from subcast.baselines import LinearForecaster
 from subcast.baselines.linear import moving_average
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize("shared", [False, True])

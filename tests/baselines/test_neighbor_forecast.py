@@ -1,12 +1,12 @@
-"""The nearest-neighbour forecast against its slow twin."""
+"""The nearest-neighbor forecast against its slow twin."""
 
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import HORIZON, PRESENT, factors, hourly, parts, sentence
 from subcast.baselines import NeighborForecast
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize(

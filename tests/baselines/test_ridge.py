@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import PRESENT, hourly, parts, sentence
 from subcast.baselines import RidgeImputer
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize("whole_window", [False, True])

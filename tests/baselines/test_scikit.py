@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import LOOKBACK, PRESENT, hourly, parts, sentence
 from subcast.baselines import ScikitImputer
 from subcast.errors import InputError
+from twins import baselines_twins as twins
 
 
 def test_knn_as_the_slow_twin():

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from baselines import twins
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, factors, hourly, parts, sentence, with_holes
 from subcast.baselines import LastValue, SeasonalNaive
 from subcast.baselines.simple import steps_a_day
 from subcast.errors import InputError
 from subcast.series import Series
+from twins import baselines_twins as twins
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.1, 0.7])

@@ -1,4 +1,4 @@
-"""Every experiment of the catalogue runs, resumes and leaves a record that can be read."""
+"""Every experiment of the catalog runs, resumes and leaves a record that can be read."""
 
 import json
 from dataclasses import replace
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from subcast.commands.reproduce import run_reproduction
+from subcast.comparison import Tally, gap_between
 from subcast.errors import InputError
 from subcast.evaluation import wrapped
-from subcast.experiments.context import Context, Study
-from subcast.experiments.declare import get_experiment, load_experiments
-from subcast.experiments.measures import MEASURES, make_measure, summarise
+from subcast.experiments.declaration import get_experiment, load_experiments
+from subcast.experiments.measures import MEASURES, make_measure, summarize
 from subcast.experiments.methods import METHODS, make_method
-from subcast.experiments.ranks import pagerank
+from subcast.experiments.pagerank import pagerank
 from subcast.experiments.run import Places, _read_begun, run_cell, run_cells
-from subcast.experiments.tally import Tally, gap_between
+from subcast.experiments.study import Context, Study
 
 NOT_FACTS = ("record", "version", "date", "machine", "seconds", "command", "figures")
 ISSUED = {
@@ -40,7 +40,7 @@ def small_cells(name, model=None):
     return experiment, experiment.cells("quick", datasets=("clouds-small",), models=models, draws=2, every=97)
 
 
-def test_the_catalogue_is_whole():
+def test_the_catalog_is_whole():
     experiments = load_experiments()
     assert set(experiments) >= ISSUED
     for experiment in experiments.values():
@@ -145,7 +145,7 @@ def test_weightings_that_share_forecasts_give_what_the_wrapper_gives(options, st
     _, cells = small_cells("figure-neighbors")
     context = Context(cells[0], study)
     present = context.draws()[1]
-    make_method(context, "fdw", neighbors=7)(context.test, present)  # more neighbours than are asked for below
+    make_method(context, "fdw", neighbors=7)(context.test, present)  # more neighbors than are asked for below
     expected = wrapped(study.paper_with(**options))(context.test, present)
     np.testing.assert_allclose(make_method(context, "fdw", **options)(context.test, present), expected, rtol=1e-5)
 
@@ -169,7 +169,7 @@ def test_cells_of_one_study_pay_for_a_forecast_once(study):
 def test_forecasts_kept_are_bounded(study, monkeypatch):
     _, cells = small_cells("table-weighting")
     context = Context(cells[0], study)
-    monkeypatch.setattr("subcast.experiments.context.KEPT_BYTES", 1)
+    monkeypatch.setattr("subcast.experiments.study.KEPT_BYTES", 1)
     for present in context.draws():
         make_method(context, "fdw")(context.test, present)
     assert len(study.fillings) == 1
@@ -203,13 +203,13 @@ class TestMeasures:
         assert measure.run(1)["reciprocal"] == pytest.approx(expected, abs=1e-6)
         assert min(expected) < 1
 
-    def test_windows_without_neighbours_have_no_rank(self, study):
+    def test_windows_without_neighbors_have_no_rank(self, study):
         measure = self.made(study, "figure-reciprocal-rank", windows=12)
         whole = measure.run(0)["reciprocal"]
         measure.best[[0, 3]] = -1  # as where all readings are missing
         assert measure.run(0)["reciprocal"] == [value for place, value in enumerate(whole) if place not in (0, 3)]
 
-    def test_the_ideal_neighbour_is_found_by_loops(self, study):
+    def test_the_ideal_neighbor_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]
         engine, settings = study.paper.engine, study.paper.settings
@@ -242,7 +242,7 @@ class TestMeasures:
         _, cells = small_cells("table-scalable")
         context = Context(cells[0], study)
         present = context.draws()[0]
-        wide = make_method(context, "scalable", neighbour=len(study.paper.engine.bank))(context.test, present)
+        wide = make_method(context, "scalable", neighbor=len(study.paper.engine.bank))(context.test, present)
         np.testing.assert_allclose(wide, make_method(context, "fdw")(context.test, present), rtol=1e-5)
 
     def test_a_hardened_model_is_run_as_partial_is(self, study):
@@ -268,14 +268,14 @@ def test_summaries_of_known_errors():
         {"errors": {"oracle": told_errors([1.0, 2.0], [1.0, 4.0]), "ours": told_errors([1.0, 3.0], [1.0, 4.0])}},
         {"errors": {"oracle": told_errors([1.0, 4.0], [1.0, 4.0]), "ours": told_errors([1.0, 6.0], [1.0, 4.0])}},
     ]
-    rows = summarise(results, step=2)
+    rows = summarize(results, step=2)
     assert rows["ours"]["mae"] == 4.5
     assert rows["ours"]["mae_gap"] == pytest.approx(50.0)
     assert rows["ours"]["rmse_gap"] == 0.0
     assert rows["ours"]["mae_by_step"] == [1.0, 4.5]
     assert rows["ours"]["mae_gap_interval"] is None  # two draws are too few
     assert rows["oracle"]["mae_against"]["ours"][0] == pytest.approx(-100 / 3)
-    many = summarise(results * 5, step=2)["ours"]
+    many = summarize(results * 5, step=2)["ours"]
     assert many["mae_gap_interval"] == pytest.approx([50.0, 50.0])
     assert many["mae_against"]["oracle"] == pytest.approx([50.0, 50.0, 50.0])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subcast.errors import InputError
-from subcast.experiments.declare import load_experiments
+from subcast.experiments.declaration import load_experiments
 from subcast.experiments.published import COLUMNS, KEYS, Published, find, find_one, load_published
 
 DATASETS = ("metr-la", "solar", "traffic", "ecg5000")

@@ -12,24 +12,24 @@ import numpy as np
 import pytest
 
 from subcast.errors import DataError, InputError
-from subcast.experiments.declare import Experiment, get_experiment, load_experiments
-from subcast.experiments.measures import summarise
+from subcast.experiments.declaration import Experiment, get_experiment, load_experiments
+from subcast.experiments.measures import summarize
 from subcast.experiments.published import load_published
-from subcast.experiments.report import read_texts, write_report
-from subcast.experiments.report_agreement import agreement, comparisons
-from subcast.experiments.report_checks import CLAIMS
-from subcast.experiments.report_claims import Outcome, diminishing, in_a_word, mostly, papers_cells, strictly, verdict
-from subcast.experiments.report_figures import FIGURES, make_figure
-from subcast.experiments.report_records import METHODS, ORIGINALS, Record, printed, read_records
-from subcast.experiments.report_simpler import contests
-from subcast.experiments.report_tables import TABLES, make_tables, markdown_table
+from subcast.experiments.report.agreement import agreement, comparisons
+from subcast.experiments.report.figures import FIGURES, make_figure
+from subcast.experiments.report.page import read_texts, write_report
+from subcast.experiments.report.paper_claims import CLAIMS
+from subcast.experiments.report.records import METHODS, ORIGINALS, Record, printed, read_records
+from subcast.experiments.report.rivals import contests
+from subcast.experiments.report.tables import TABLES, make_tables, markdown_table
+from subcast.experiments.report.verdicts import Outcome, diminishing, in_a_word, mostly, papers_cells, strictly, verdict
 
 DRAWS = 6
 OFF = {"oracle": 0.0, "partial": 0.3, "fdw": 0.03, "subcast": 0.01, "identity": 0.5, "apriori": 0.05}
 
 
 def errors(methods: dict[str, float]) -> dict:
-    """What `summarise` makes of draws in which each method is so much worse than the oracle, the more the later."""
+    """What `summarize` makes of draws in which each method is so much worse than the oracle, the more the later."""
     return deepcopy(_errors(tuple(methods.items())))
 
 
@@ -52,7 +52,7 @@ def _errors(methods: tuple[tuple[str, float], ...]) -> dict:
         }
         rows = {name: tally(value) for name, value in drawn.items()}
         results.append({"group": "15%", "errors": rows})
-    return summarise(results)
+    return summarize(results)
 
 
 def clusters(groups: dict) -> dict:
@@ -161,7 +161,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(full: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("subcast.experiments.report.save_figure", lambda figure, path: path.write_bytes(b"a figure"))
+        patch.setattr("subcast.experiments.report.page.save_figure", lambda figure, path: path.write_bytes(b"a figure"))
         path = write_report(
             full / "results" / "reproduce", full / "docs" / "reproduction.md", full / "docs" / "figures"
         )
@@ -558,7 +558,7 @@ def settings(letter: str, values: dict[float, float]) -> dict:
         ),
         ("FDW does better than UW.", "table-weighting", gaps_of(fdw=1, ddw=3, uw=5), gaps_of(fdw=5, ddw=1, uw=3)),
         (
-            "FDW beats the nearest-neighbour forecast.", "table-knn",
+            "FDW beats the nearest-neighbor forecast.", "table-knn",
             gaps_of(fdw=2, neighbor_forecast=9), gaps_of(fdw=9, neighbor_forecast=2),
         ),
         (
@@ -584,7 +584,7 @@ def settings(letter: str, values: dict[float, float]) -> dict:
             gaps_of(fdw=2, knne=3, iim=1.999), gaps_of(fdw=5, knne=9, iim=2),
         ),
         (
-            "FDW ranks the ideal neighbour higher than DDW.", "table-weighting-mrr",
+            "FDW ranks the ideal neighbor higher than DDW.", "table-weighting-mrr",
             ranked(0.45, 0.47), ranked(0.47, 0.45),
         ),
         (
@@ -624,7 +624,7 @@ def test_methods_that_the_intervals_do_not_part(tmp_path: Path) -> None:
     few = gaps_of(fdw=1, ddw=3, uw=5)
     few["groups"]["15%"]["fdw"]["rmse_against"]["ddw"][1:] = [None, None]
     assert ask(tmp_path / "b", "FDW does better than DDW.", ("table-weighting", "ecg5000", "tcn", few)) == [None]
-    rank = "FDW ranks the ideal neighbour higher than DDW."
+    rank = "FDW ranks the ideal neighbor higher than DDW."
     told = ("table-weighting-mrr", "ecg5000", "tcn", ranked(0.45, 0.4501, spread=0.1))
     assert ask(tmp_path / "c", rank, told) == [None]
     falling = settings("m", {1: 9, 5: 6, 10: 6.0001, 20: 4, 50: 2})
@@ -845,7 +845,7 @@ def test_clusters_are_told(page: str) -> None:
         assert "on average 2.0 where 1 was asked for (5 draws)." in text
 
 
-def test_neighbour_forecast_is_compared_when_windows_and_draws_agree(tmp_path: Path) -> None:
+def test_neighbor_forecast_is_compared_when_windows_and_draws_agree(tmp_path: Path) -> None:
     write_record(tmp_path, "table-main", "ecg5000", "tcn", told=gaps_of(partial=9, fdw=3, subcast=2))
     path = write_record(tmp_path, "table-knn", "ecg5000", "tcn", told=gaps_of(neighbor_forecast=-5, fdw=3))
     lost = {contest.rival for contest in contests(read_records(tmp_path)[0]) if contest.lost}
@@ -883,7 +883,7 @@ def test_legend_of_many_models_over_one_panel_is_not_cut(full: Path) -> None:
     assert box.x1 <= figure.bbox.x1
 
 
-def test_lines_of_a_panel_differ_in_more_than_colour(full: Path) -> None:
+def test_lines_of_a_panel_differ_in_more_than_color(full: Path) -> None:
     figure = make_figure("figure-neighbors", read_records(full / "results" / "reproduce")[0]["figure-neighbors"])
     lines = [line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")]
     assert len(lines) == 5

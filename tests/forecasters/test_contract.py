@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from forecasters.twins import TWINS, mtgnn_adjacency
 from subcast.errors import InputError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.graph import Propagation
+from twins.forecasters_twins import TWINS, mtgnn_adjacency
 
 MODELS = sorted(FORECASTERS)
 GRAPH_MODELS = ["astgcn", "mstgcn", "mtgnn"]
@@ -211,7 +211,7 @@ class TestGraphs:
 
     @pytest.mark.parametrize("graph", ["identity", "full"])
     def test_identity_graph_passes_nothing_between_variables(self, name, graph):
-        # The graph convolution alone: MTGNN's normalisation and ASTGCN's attention run over all variables anyway.
+        # The graph convolution alone: MTGNN's normalization and ASTGCN's attention run over all variables anyway.
         model = build(name, n_features=2, graph="identity" if graph == "identity" else np.ones((7, 7)))
         changed = graph_convolution(name, model, moved=2)
         assert changed == ({2} if graph == "identity" else set(range(7)))

@@ -75,7 +75,7 @@ class TestDropout:
         torch.manual_seed(3)
         assert torch.equal(dropout(x, 0.3, True), y)
 
-    def test_neighbouring_entries_are_independent(self):
+    def test_neighboring_entries_are_independent(self):
         torch.manual_seed(0)
         kept = (dropout(torch.ones(400_000), 0.5, True) > 0).float()
         for lag in (1, 2, 3, 4):

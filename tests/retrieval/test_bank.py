@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from subcast.errors import DataError, DataNotFoundError, InputError
-from subcast.retrieval import QueryTable, WindowBank, store
+from subcast.retrieval import QueryTable, WindowBank
+from subcast.storage import folders
 
 VALUES = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
 
@@ -157,7 +158,7 @@ def test_savers_and_openers_at_once(tmp_path):
 
 def test_an_opening_overtaken_by_a_save_begins_anew(tmp_path, monkeypatch):
     bank_of(starts=[3]).save(tmp_path)
-    read, left = store._unsealed, [1]
+    read, left = folders._unsealed, [1]
 
     def read_and_save(*arguments):
         page = read(*arguments)
@@ -166,7 +167,7 @@ def test_an_opening_overtaken_by_a_save_begins_anew(tmp_path, monkeypatch):
             bank_of(starts=[7]).save(tmp_path)
         return page
 
-    monkeypatch.setattr(store, "_unsealed", read_and_save)
+    monkeypatch.setattr(folders, "_unsealed", read_and_save)
     assert WindowBank.open(tmp_path).starts.tolist() == [7]
     left[0] = 10**6
     with pytest.raises(DataError, match="was replaced 20 times while it was being opened"):
@@ -207,7 +208,7 @@ def test_a_copy_answers_the_same(tmp_path, copied, options):
         assert other.likeness() == bank.likeness()
         assert not other.data.flags.writeable
         assert not np.shares_memory(other.data, one.data)
-    table = QueryTable(bank, windows, neighbour=2)
+    table = QueryTable(bank, windows, neighbor=2)
     again = copied(table).nearest(windows, [0, 2], 3)
     assert same(again.neighbors, table.nearest(windows, [0, 2], 3).neighbors)
 

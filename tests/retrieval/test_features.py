@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval import naive
 from subcast.errors import InputError
 from subcast.retrieval import QueryTable, WindowBank
+from twins import retrieval_twins as naive
 
 
 def series(t, n, seed=0, holes=0.0):
@@ -114,7 +114,7 @@ def test_missing_readings_never_win_a_place():
     assert not {11, 12, 13} & set(strict.index[0].tolist())
 
 
-def test_a_window_without_readings_has_no_neighbours():
+def test_a_window_without_readings_has_no_neighbors():
     bank = WindowBank(np.zeros((20, 2)), 3)
     windows = np.zeros((2, 3, 2))
     windows[1] = np.nan
@@ -186,7 +186,7 @@ def test_garbage_in_variables_not_asked_about_does_not_matter(dtype, f):
     wanted = bank.nearest(clean, [2, 0], 3)
     stream = bank.stream([2, 0], 3)
     pushed = [stream.push(step) for step in steps][3:]
-    table = QueryTable(bank, clean, neighbour=2)
+    table = QueryTable(bank, clean, neighbor=2)
     for found in (bank.nearest(windows, [2, 0], 3), bank.nearest_sliding(steps, [2, 0], 3)):
         assert np.array_equal(found.index, wanted.index)
         assert np.array_equal(found.distance, wanted.distance)

@@ -136,7 +136,7 @@ def test_auto_comes_back_to_the_index():
     assert not habit.worth_a_trial
 
 
-def test_auto_scans_small_banks_and_many_neighbours(smooth, monkeypatch):
+def test_auto_scans_small_banks_and_many_neighbors(smooth, monkeypatch):
     bank, values = smooth
     assert ask_both(bank, windows_of(values, 8000, 3), [0, 1], 400) == (0, 0)  # 400 blocks are most of the bank
     monkeypatch.setattr(index, "INDEX_FROM", 10_000)
@@ -167,7 +167,7 @@ def test_index_says_what_it_cannot_do():
 @pytest.mark.parametrize("exponent", [0.5, 1, 2])
 @pytest.mark.parametrize("kind", ["walk", "wave", "steps"])
 def test_index_is_the_scan_where_most_blocks_are_ruled_out(kind, exponent):
-    """Long enough that blocks beyond the first most promising ones matter: a bound too high would lose neighbours."""
+    """Long enough that blocks beyond the first most promising ones matter: a bound too high would lose neighbors."""
     rng = np.random.default_rng(4)
     if kind == "walk":
         values = np.cumsum(rng.normal(size=(9000, 3)), axis=0).astype(np.float32)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval import naive
 from subcast.retrieval import WindowBank
+from twins import retrieval_twins as naive
 
 EXPONENTS = [0.5, 1, 2, 1 / 3, 0.33, 0.8, 3.0]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval import naive
 from subcast.errors import InputError
 from subcast.retrieval import WindowBank, search, sliding
 from subcast.retrieval.layout import steps_read, tiles_of
+from twins import retrieval_twins as naive
 
 
 def walk(t, n, seed=0):
@@ -163,7 +163,7 @@ def test_a_part_for_each_window_is_needed(short):
 
 @pytest.mark.parametrize("kind", ["walk", "ties", "holes", "sparse"])
 def test_a_limit_handed_to_all_threads_changes_nothing(monkeypatch, kind):
-    """The newest tiles are scanned first; what the other threads then pass over was no neighbour."""
+    """The newest tiles are scanned first; what the other threads then pass over was no neighbor."""
     monkeypatch.setattr(search, "_FIRST_TILES", 4)
     values = walk(3600, 15)
     if kind == "ties":

@@ -89,7 +89,7 @@ def test_table_is_the_twin(features, seed, k, factor, share):
     bank = WindowBank(values[:70], 3, lengths=[30, 40], fraction=0.7 if seed % 3 == 0 else None)
     assert bank.layout.shared_features == shared
     validation = np.stack([values[j : j + 3] for j in range(70, 80)])
-    table = QueryTable(bank, validation, neighbour=4, factor=factor, share=share)
+    table = QueryTable(bank, validation, neighbor=4, factor=factor, share=share)
     query = values[None, 84:87].copy()
     query[0, 1, 2, 0] = np.nan
     variables = [0, 2, 3]
@@ -105,14 +105,14 @@ def test_table_is_the_twin(features, seed, k, factor, share):
     assert (answer.neighbors.index[0, len(best) :] == -1).all()
 
 
-def test_first_ranges_are_the_mean_difference_from_the_neighbour():
+def test_first_ranges_are_the_mean_difference_from_the_neighbor():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(120, 3)).astype(np.float32)
     bank = WindowBank(values[:100], 4)
     validation = np.stack([values[100:104], values[110:114]])
     ranges = first_ranges(bank, validation, 6, 0.5)
-    neighbours = bank.windows(bank.nearest(validation, range(3), 6).index[:, 5])
-    assert np.allclose(ranges, np.abs(neighbours - validation).mean(axis=(0, 1)), rtol=1e-6)
+    neighbors = bank.windows(bank.nearest(validation, range(3), 6).index[:, 5])
+    assert np.allclose(ranges, np.abs(neighbors - validation).mean(axis=(0, 1)), rtol=1e-6)
 
 
 def test_features_have_columns_too():
@@ -121,7 +121,7 @@ def test_features_have_columns_too():
     clock = (np.arange(300) % 10).astype(np.float32)
     bank = WindowBank(values, 4, shared=clock)
     whole = bank.windows([7, 200])
-    table = QueryTable(bank, bank.windows([3, 99, 180]), neighbour=5)
+    table = QueryTable(bank, bank.windows([3, 99, 180]), neighbor=5)
     answer = table.nearest(whole, [0, 1], 1)
     assert answer.neighbors.index.ravel().tolist() == [7, 200]
     many = table.nearest(whole, [0, 1], len(bank))
@@ -154,7 +154,7 @@ def test_a_table_of_a_bank_that_changed_since_is_refused(tmp_path):
     rng = np.random.default_rng(4)
     values = np.cumsum(rng.normal(size=(200, 3)), axis=0).astype(np.float32)
     bank = WindowBank(values, 4, starts=[0, 10, 68, 99, 150])
-    QueryTable(bank, bank.windows([0, 1]), neighbour=2).save(tmp_path / "table")
+    QueryTable(bank, bank.windows([0, 1]), neighbor=2).save(tmp_path / "table")
     changed = values.copy()
     changed[70, 1] += 1
     others = [WindowBank(changed, 4, starts=bank.starts), WindowBank(values, 4, starts=[0, 9, 69, 99, 150])]
@@ -174,7 +174,7 @@ def test_a_set_of_variables_for_each_window():
     values = np.cumsum(rng.normal(size=(200, 4)), axis=0).astype(np.float32)
     bank = WindowBank(values[:150], 4)
     windows = np.stack([values[j : j + 4] for j in (150, 160, 170, 180)])
-    table = QueryTable(bank, windows, neighbour=5)
+    table = QueryTable(bank, windows, neighbor=5)
     sets = np.array([[1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
     together = table.nearest(windows, sets, 3)
     for j in range(3):
@@ -190,7 +190,7 @@ def test_barred_windows_are_not_found():
     rng = np.random.default_rng(6)
     values = np.cumsum(rng.normal(size=(60, 2)), axis=0).astype(np.float32)
     bank = WindowBank(values, 3)
-    table = QueryTable(bank, bank.windows([4, 30]), neighbour=5)
+    table = QueryTable(bank, bank.windows([4, 30]), neighbor=5)
     asked = bank.windows([20, 45])
     everyone = table.nearest(asked, [0, 1], 58, exclude=8, at=[20, 45])
     exact = bank.nearest(asked, [0, 1], 58, exclude=8, at=[20, 45])
@@ -218,7 +218,7 @@ def test_missing_readings_are_not_found_and_constants_do_not_hang():
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [({"factor": 1.0}, "factor must be"), ({"share": 0}, "share must lie"), ({"neighbour": 99}, "neighbour must lie")],
+    [({"factor": 1.0}, "factor must be"), ({"share": 0}, "share must lie"), ({"neighbor": 99}, "neighbor must lie")],
 )
 def test_bad_settings(options, sentence):
     bank = WindowBank(np.zeros((20, 2)), 3)

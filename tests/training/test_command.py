@@ -34,7 +34,7 @@ def test_a_graph_from_a_trained_folder(table, tmp_path, capsys):
     options = {"lookback": 4, "horizon": 3, "epochs": 1, "threads": 1, "progress": False}
     run_training(table, "mtgnn", tmp_path / "first", **options)
     run_training(table, "mstgcn", tmp_path / "second", graph=str(tmp_path / "first"), **options)
-    assert "graph: learnt by mtgnn" in capsys.readouterr().out
+    assert "graph: learned by mtgnn" in capsys.readouterr().out
 
 
 def test_unknown_presets_get_a_sentence(table, tmp_path):

@@ -247,11 +247,11 @@ class TestGraphChoice:
         if source == "series":
             assert np.array_equal(forecaster.graph(), np.eye(3, k=1))
 
-    def test_the_graph_another_model_learnt(self, parts, trained):
+    def test_the_graph_another_model_learned(self, parts, trained):
         learner = train("mtgnn", parts.train, parts.val, replace(QUICK, epochs=1))
-        assert learner.graph_source == "learnt"
+        assert learner.graph_source == "learned"
         forecaster = train("astgcn", parts.train, parts.val, replace(QUICK, epochs=1), graph=learner)
-        assert forecaster.graph_source == "learnt by mtgnn"
+        assert forecaster.graph_source == "learned by mtgnn"
         assert np.array_equal(forecaster.graph(), learner.graph())
         with pytest.raises(InputError, match="graph must be a trained graph model of the same variables"):
             train("astgcn", parts.train, parts.val, QUICK, graph=trained)
@@ -260,7 +260,7 @@ class TestGraphChoice:
         with pytest.raises(InputError, match="graph='series' needs a series with a graph"):
             train("mstgcn", parts.train, parts.val, QUICK, graph="series")
         with pytest.raises(InputError, match="graph must be 'series', 'correlation'"):
-            train("mstgcn", parts.train, parts.val, QUICK, graph="learnt")
+            train("mstgcn", parts.train, parts.val, QUICK, graph="learned")
 
 
 KILLED = """

@@ -14,8 +14,8 @@ from subcast.adapters.neuralforecast import from_neuralforecast
 from subcast.adapters.onnx import from_onnx
 from subcast.adapters.pytorch import from_torch
 from subcast.adapters.sklearn import from_sklearn
-from subcast.checkpoint import SETTINGS_FILE, load_forecaster
 from subcast.errors import DataNotFoundError, InputError, missing_extra
+from subcast.forecasters.checkpoint import SETTINGS_FILE, load_forecaster
 from subcast.names import listed, plural
 
 _ACCEPTED = (

@@ -60,7 +60,7 @@ def from_neuralforecast(nf: Any, *, model: int | str = 0, variables: Sequence[st
 
 
 def _forecast(model: Any, past: Any, median: int | None) -> Any:
-    """Normalise windows [b, t, n], run the module, bring its forecasts back: [b, h, n]."""
+    """Normalize windows [b, t, n], run the module, bring its forecasts back: [b, h, n]."""
     every = past.new_ones(past.shape)
     normal = model.scaler.transform(x=past[:, :, None], mask=every[:, :, None])[:, :, 0]  # by way of [b, t, 1, n]
     shift, scale = model.scaler.x_shift[:, :, 0], model.scaler.x_scale[:, :, 0]  # [b, 1, n]

@@ -32,7 +32,7 @@ def from_torch(
     lookback, horizon
         sizes of the axes t and h
     scaler
-        of the first feature, when the module works on normalised values: its input is normalised, its output brought
+        of the first feature, when the module works on normalized values: its input is normalized, its output brought
         back to raw units
     variables
         the n names in the module's order

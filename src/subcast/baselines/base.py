@@ -108,7 +108,7 @@ def completed(windows: Windows, present: NDArray[np.int64], estimate: NDArray[np
 
 
 def without_holes(normal: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Fill holes of normalised readings along the steps, [..., t, s].
+    """Fill holes of normalized readings along the steps, [..., t, s].
 
     Linear between the readings around a hole, the nearest reading at the edges, 0 (the mean) where a variable has no
     reading at all.

@@ -1,4 +1,4 @@
-"""IIM: imputation by individual regression models of the neighbours, combined by mutual vote.
+"""IIM: imputation by individual regression models of the neighbors, combined by mutual vote.
 
 Zhang, Song, Sun and Wang, Learning Individual Models for Imputation, ICDE 2019; the imputation of table 9.
 """
@@ -44,7 +44,7 @@ class Models:
 
 @dataclass(eq=False)
 class _Kept:
-    """The models learnt for one S so far, by training step."""
+    """The models learned for one S so far, by training step."""
 
     key: tuple[int, ...] = ()
     models: dict[int, Models] = field(default_factory=dict)
@@ -54,21 +54,21 @@ class _Kept:
 class IIMImputer:
     """Let each of the k nearest training steps estimate the absent variables with a regression model of its own.
 
-    One step at a time. The model of a training step is a ridge regression of the absent variables on S, learnt from
-    the l training steps nearest to it, itself among them. Each of the k neighbours of a new step gives a candidate
+    One step at a time. The model of a training step is a ridge regression of the absent variables on S, learned from
+    the l training steps nearest to it, itself among them. Each of the k neighbors of a new step gives a candidate
     with its own model; candidate i has weight proportional to 1 / sum over j of |candidate i - candidate j|, for each
-    absent variable apart, so that the odd one out counts least. With l = 1 the candidates are the neighbours' own
+    absent variable apart, so that the odd one out counts least. With l = 1 the candidates are the neighbors' own
     readings; with l = all steps every model is the same global regression.
 
     Where the published descriptions leave a choice open: steps, not windows, are the tuples; distances are Euclidean
-    over S on readings normalised as the protocol says, and time features count in them, as in the paper's retrieval,
-    but are no inputs of the regressions; the intercept is not penalised, so that l = 1 gives the neighbour's reading;
+    over S on readings normalized as the protocol says, and time features count in them, as in the paper's retrieval,
+    but are no inputs of the regressions; the intercept is not penalized, so that l = 1 gives the neighbor's reading;
     `learning_neighbors` is one number for all steps, where the original can also choose one for each tuple by
-    validation; a missing training reading counts as the mean of those that the learning neighbours have; when
+    validation; a missing training reading counts as the mean of those that the learning neighbors have; when
     candidates all agree they count alike. Holes in S are filled along the steps first, by `without_holes`.
 
-    Cost: models are learnt only for training steps that are somebody's neighbour, all absent variables at once, and
-    kept while S stays the same: for u such steps, u T s for their learning neighbours and u l s (s + m) for the
+    Cost: models are learned only for training steps that are somebody's neighbor, all absent variables at once, and
+    kept while S stays the same: for u such steps, u T s for their learning neighbors and u l s (s + m) for the
     regressions; then k s m for each step imputed. Windows that overlap share their steps.
 
     Parameters
@@ -84,9 +84,9 @@ class IIMImputer:
     neighbors
         k, how many candidates
     learning_neighbors
-        l, how many steps a model is learnt from
+        l, how many steps a model is learned from
     ridge
-        of the individual regressions, in normalised units: added to the diagonal of the sum of squares
+        of the individual regressions, in normalized units: added to the diagonal of the sum of squares
 
     Examples
     --------
@@ -166,7 +166,7 @@ class IIMImputer:
         return self.past.bank.nearest(steps[:, None], present, k, 2.0, shared=shared)
 
     def _models(self, index: NDArray[np.int64], present: NDArray[np.int64], absent: NDArray[np.int64]) -> Models:
-        """The models of training steps, [b, k, ...], learnt now or before."""
+        """The models of training steps, [b, k, ...], learned now or before."""
         key, kept = tuple(present.tolist()), self._kept
         size = (present.size + 1) * absent.size
         if kept.key != key or len(kept.models) * size > _MOST_KEPT:
@@ -191,13 +191,13 @@ class IIMImputer:
             near = self._nearest(self.normal[part][:, present], features, present, size).index  # [u, l]
             near = np.where(near >= 0, near, part[:, None])  # too few: the step itself again
             rows = self.normal[near]  # [u, l, n]
-            learnt = regressions(rows[..., present], rows[..., absent], self.ridge)
-            for slope, level in zip(learnt.slope, learnt.level, strict=True):
+            learned = regressions(rows[..., present], rows[..., absent], self.ridge)
+            for slope, level in zip(learned.slope, learned.level, strict=True):
                 yield Models(slope, level)
 
 
 def regressions(x: NDArray[np.floating], y: NDArray[np.floating], ridge: float) -> Models:
-    """Ridge regressions of y [u, l, m] on x [u, l, s], one for each u; the intercept is not penalised.
+    """Ridge regressions of y [u, l, m] on x [u, l, s], one for each u; the intercept is not penalized.
 
     A missing value counts as the mean of its column, a column without any as 0.
 
@@ -205,8 +205,8 @@ def regressions(x: NDArray[np.floating], y: NDArray[np.floating], ridge: float) 
     >>> models.slope.round(3).item(), models.level.round(3).item()
     (2.0, 1.0)
     """
-    x_mean, x_apart = _centred(np.asarray(x, dtype=np.float64))
-    y_mean, y_apart = _centred(np.asarray(y, dtype=np.float64))
+    x_mean, x_apart = _centerd(np.asarray(x, dtype=np.float64))
+    y_mean, y_apart = _centerd(np.asarray(y, dtype=np.float64))
     across = x_apart.swapaxes(1, 2)  # [u, s, l]
     gram = across @ x_apart + ridge * np.eye(x.shape[2])  # [u, s, s]
     slope = np.linalg.solve(gram, across @ y_apart)  # [u, s, m]
@@ -214,7 +214,7 @@ def regressions(x: NDArray[np.floating], y: NDArray[np.floating], ridge: float) 
     return Models(slope.astype(np.float32), level[:, 0].astype(np.float32))
 
 
-def _centred(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _centerd(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means [u, 1, c] over what is there, and the distances from them [u, l, c], 0 for what is missing."""
     known = ~np.isnan(values)
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)

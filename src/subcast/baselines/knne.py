@@ -1,4 +1,4 @@
-"""kNNE: nearest-neighbour imputation as an ensemble, each member looking at a part of the variables.
+"""kNNE: nearest-neighbor imputation as an ensemble, each member looking at a part of the variables.
 
 Domeniconi and Yan, Nearest Neighbor Ensemble, ICPR 2004; the imputation of table 9.
 """
@@ -28,14 +28,14 @@ class KNNEImputer:
     training windows on those alone and takes their mean; the imputation is the mean of the members.
 
     Where the published descriptions leave a choice open, this is what is done here: `members` = 10 members; each looks
-    at half of S; members count alike, and so do the neighbours of one; distances are Euclidean on readings normalised
+    at half of S; members count alike, and so do the neighbors of one; distances are Euclidean on readings normalized
     as the protocol says, time features count in them as in the paper's retrieval; whole windows are compared and
     borrowed, so that what is borrowed is a course over time that did happen, or single steps with `unit="step"`, which
     suits data whose steps have little to do with each other. The original draws features by their relevance to a
     class; there is no class here, so draws are uniform. They depend on `seed` and S alone: all windows under one S are
     imputed by the same members, in whatever batches they come.
 
-    Holes in S are filled as the absent variables are. A variable that no neighbour has a reading of gets its mean
+    Holes in S are filled as the absent variables are. A variable that no neighbor has a reading of gets its mean
     (the scaler's).
 
     Cost: one search a member, over half of S.
@@ -125,7 +125,7 @@ class KNNEImputer:
 
     def _estimate(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """The mean of the members, [b, t, n], raw units."""
-        from subcast.wrapper.pooling import pool_mean
+        from subcast.retrieval.pooling import pool_mean
 
         everyone = np.arange(self.shape.n)
         alike = np.ones((len(windows), self.neighbors), dtype=np.float32)

@@ -18,7 +18,7 @@ from subcast.scaling import Scaler
 from subcast.windows import Windows
 
 LOSSES = ("squared", "absolute")
-_LEAST_RESIDUAL = 1e-2  # in normalised units: smaller residuals count as this, so that no weight is boundless
+_LEAST_RESIDUAL = 1e-2  # in normalized units: smaller residuals count as this, so that no weight is boundless
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class LinearForecaster:
 
     The window is divided into a trend (moving average, the ends repeated) and the remainder; a linear map from both
     to the steps to come, with an intercept, is fitted for each variable, or one for all (`shared`), by ridge
-    regression on normalised readings. A target that does not count is left out; holes in the inputs are filled along
+    regression on normalized readings. A target that does not count is left out; holes in the inputs are filled along
     the steps.
 
     `loss="absolute"` fits the least absolute error, which MAE measures, by iteratively reweighted least squares: each
@@ -149,7 +149,7 @@ class _Problem:
         return np.asarray(np.linalg.solve(gram, cross[..., None])[..., 0].T, dtype=np.float64)  # [t + 1, h]
 
     def _of(self, variable: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Inputs [b, t + 1], targets [b, h] (0 where none counts) and which count, normalised."""
+        """Inputs [b, t + 1], targets [b, h] (0 where none counts) and which count, normalized."""
         scaler = self.scaler.select([variable])
         x = without_holes(scaler.transform(self.train.readings[:, :, [variable]]))[:, :, 0]  # [b, t]
         y = scaler.transform(self.train.targets[:, :, [variable]])[:, :, 0].astype(np.float64)

@@ -1,4 +1,4 @@
-"""The nearest-neighbour forecast: what followed the nearest training windows, without any model.
+"""The nearest-neighbor forecast: what followed the nearest training windows, without any model.
 
 Tajmouati, El Wahbi, Bedoui, Abarda and Dakkoun, Applying k-nearest neighbors to time series forecasting: two new
 approaches, 2021; the baseline of table 6.
@@ -25,12 +25,12 @@ FUTURES = ("targets", "readings")
 class NeighborForecast:
     """Forecast S by what followed the k nearest training windows, weighted by the rank-order centroid.
 
-    The nearest of five counts 0.457, then 0.257, 0.157, 0.090 and 0.040. Neighbours are those the paper's method
-    retrieves: the same distance on the same normalised readings and time features.
+    The nearest of five counts 0.457, then 0.257, 0.157, 0.090 and 0.040. Neighbors are those the paper's method
+    retrieves: the same distance on the same normalized readings and time features.
 
     Where the papers leave a choice open: futures are averaged as they are, without moving them to the level of the
     last reading; a future value that does not count as a target (a zero, in `paper`) is left out and the other
-    neighbours' weights grow in proportion, unless `futures` is "readings"; where no neighbour has a value, the
+    neighbors' weights grow in proportion, unless `futures` is "readings"; where no neighbor has a value, the
     forecast is the scaler's mean.
 
     Parameters
@@ -40,7 +40,7 @@ class NeighborForecast:
     shape
         their sizes
     futures
-        [n, t], normalised: what followed
+        [n, t], normalized: what followed
     neighbors
         k
     exponent
@@ -88,7 +88,7 @@ class NeighborForecast:
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
-        from subcast.wrapper.pooling import pool_mean
+        from subcast.retrieval.pooling import pool_mean
 
         chosen = self.shape.check(windows, present)
         found = self.past.find(windows, chosen, self.neighbors, self.exponent)

@@ -1,4 +1,4 @@
-"""The training windows in normalised units, searchable: what the nearest-neighbour baselines look things up in."""
+"""The training windows in normalized units, searchable: what the nearest-neighbor baselines look things up in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Past:
     scaler
         as the protocol of the training windows says: one pair for all variables in `paper`
     bank
-        the training windows, normalised; time features, if any, are compared too
+        the training windows, normalized; time features, if any, are compared too
     """
 
     scaler: Scaler
@@ -30,7 +30,7 @@ class Past:
 
     @classmethod
     def fit(cls, train: Windows, *, single_steps: bool = False) -> Past:
-        """Normalise the training readings and lay out the bank, of windows or of the single steps in them."""
+        """Normalize the training readings and lay out the bank, of windows or of the single steps in them."""
         check_train(train)
         scaler = Scaler.fit(train)
         starts = training_steps(train) if single_steps else np.sort(np.asarray(train.starts, dtype=np.int64))
@@ -56,5 +56,5 @@ class Past:
         return self.bank.nearest(normal, variables, k, exponent, shared=windows.features)
 
     def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
-        """The steps of the training series at which the neighbours begin, [b, k]; -1 for none."""
+        """The steps of the training series at which the neighbors begin, [b, k]; -1 for none."""
         return np.where(neighbors.found, self.bank.starts[np.maximum(neighbors.index, 0)], -1)

@@ -21,11 +21,11 @@ _MOST_INPUTS = 6000  # lookback * |S|: what the normal equations are solved for 
 class RidgeImputer:
     """Estimate each absent reading by ridge regression on the readings of S.
 
-    With X the readings of S and Y those of the absent variables over the training data, both centred, the
+    With X the readings of S and Y those of the absent variables over the training data, both centerd, the
     coefficients are (X'X / T + lambda v I)^-1 X'Y / T, v being the mean variance of the columns of X. The inputs are
     the readings of S at the same step or, with `whole_window`, at all steps of the window.
 
-    Readings are normalised variable by variable. A missing training reading counts as its variable's mean, in X'X and
+    Readings are normalized variable by variable. A missing training reading counts as its variable's mean, in X'X and
     X'Y alike, so that X'X stays positive; holes in S are filled along the steps before the regression, as
     `without_holes` does, and keep that value.
 
@@ -39,7 +39,7 @@ class RidgeImputer:
     scaler
         of each variable
     normal
-        [t, n], the training series, normalised, missing readings 0
+        [t, n], the training series, normalized, missing readings 0
     ridge
         lambda, relative to the variance of the inputs
     whole_window
@@ -65,7 +65,7 @@ class RidgeImputer:
 
     @classmethod
     def fit(cls, train: Windows, *, ridge: float = 0.001, whole_window: bool = False) -> RidgeImputer:
-        """Normalise the training readings; the regression itself waits for S."""
+        """Normalize the training readings; the regression itself waits for S."""
         check_train(train)
         check_positive("ridge", ridge)
         scaler = Scaler.fit(train, per_variable=True)
@@ -88,10 +88,10 @@ class RidgeImputer:
     ) -> NDArray[np.float64]:
         """The absent variables, [b, t, m], from those present, [b, t, s]."""
         b, t, s = known.shape
-        coefficients, centre, level = self._solved(present, absent)
+        coefficients, center, level = self._solved(present, absent)
         if not self.whole_window:
-            return (known - centre) @ coefficients + level
-        flat = known.reshape(b, t * s) - centre
+            return (known - center) @ coefficients + level
+        flat = known.reshape(b, t * s) - center
         return (flat @ coefficients + level).reshape(b, t, absent.size)
 
     def _solved(self, present: NDArray[np.int64], absent: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
@@ -112,17 +112,17 @@ class RidgeImputer:
         count, sum_x, sum_y = 0, 0.0, 0.0
         for x, y in self._rows(present, absent):
             count, sum_x, sum_y = count + len(x), sum_x + x.sum(axis=0), sum_y + y.sum(axis=0)
-        centre, level = np.asarray(sum_x / count), np.asarray(sum_y / count)
-        gram = np.zeros((centre.size, centre.size))
-        cross = np.zeros((centre.size, level.size))
+        center, level = np.asarray(sum_x / count), np.asarray(sum_y / count)
+        gram = np.zeros((center.size, center.size))
+        cross = np.zeros((center.size, level.size))
         for x, y in self._rows(present, absent):
-            gram += (x - centre).T @ (x - centre)
-            cross += (x - centre).T @ (y - level)
+            gram += (x - center).T @ (x - center)
+            cross += (x - center).T @ (y - level)
         gram, cross = gram / count, cross / count
         variance = np.trace(gram) / len(gram)
         penalty = self.ridge * variance if variance > 0 else 1.0  # inputs that never change say nothing
         coefficients = np.linalg.solve(gram + penalty * np.eye(len(gram)), cross)
-        return np.asarray(coefficients, dtype=np.float64), centre, level
+        return np.asarray(coefficients, dtype=np.float64), center, level
 
     def _rows(
         self, present: NDArray[np.int64], absent: NDArray[np.int64]

@@ -23,14 +23,14 @@ class ScikitImputer:
     """A scikit-learn imputer on single steps: rows are time steps, columns are variables.
 
     Fitted once, on a sample of training steps with every variable, and used for every S: the absent variables of a
-    step are NaN to it, and so are holes in S, which it fills too. Readings are normalised as the protocol says.
+    step are NaN to it, and so are holes in S, which it fills too. Readings are normalized as the protocol says.
 
     Make one with `ScikitImputer.knn` or `ScikitImputer.iterative`.
 
     Parameters
     ----------
     imputer
-        fitted on normalised steps [t, n]; anything with `transform`
+        fitted on normalized steps [t, n]; anything with `transform`
     scaler
         as the protocol of the training windows says
     shape
@@ -91,7 +91,7 @@ class ScikitImputer:
     ) -> ScikitImputer:
         """IterativeImputer: every variable regressed on the others (BayesianRidge) in turn, `rounds` times.
 
-        Its regressions are learnt on complete steps and serve every S. Its stopping rule would then end after the
+        Its regressions are learned on complete steps and serve every S. Its stopping rule would then end after the
         first round, since nothing is missing while it learns; it is switched off (tol = 0), so that imputation goes
         through all rounds. Where most variables are absent each is estimated mostly from others' estimates, which
         start at the mean: where variables are strongly correlated, ten rounds may not bring them far from it, and

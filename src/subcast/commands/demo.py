@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 
-from subcast.atomic import whole_file
+from subcast.commands.demo_page import Story, page, plot_story
 from subcast.commands.evaluate import error_table, table_rows
-from subcast.commands.page import Story, page, plot_story
 from subcast.datasets import load_dataset
 from subcast.evaluation import Evaluation, Method, evaluate, oracle, partial_inputs, wrapped
 from subcast.names import plural
 from subcast.plots import save_figure
+from subcast.storage.files import whole_file
+from subcast.subset import SubsetForecaster
 from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
-from subcast.wrapper import SubsetForecaster
 
 SHARE = 0.15
 LOOKBACK = HORIZON = 12

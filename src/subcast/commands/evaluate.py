@@ -14,17 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from subcast import __version__
-from subcast.atomic import whole_file
 from subcast.axes import check_whole
 from subcast.commands.datasets import open_series
 from subcast.commands.forecast import open_wrapper
+from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
 from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, wrapped
 from subcast.names import listed, plural
-from subcast.protocol import PROTOCOLS
 from subcast.series import Series
+from subcast.storage.files import whole_file
+from subcast.subset import Settings, SubsetForecaster
 from subcast.subsets import draw_subsets, parse_share
-from subcast.wrapper import Settings, SubsetForecaster
 
 NAMES = {ORACLE: "Oracle", "partial": "Partial", "paper": "paper", "subcast": "subcast"}
 """What each method is called in a table."""
@@ -32,7 +32,7 @@ NAMES = {ORACLE: "Oracle", "partial": "Partial", "paper": "paper", "subcast": "s
 WHAT = {
     ORACLE: "the model with all variables there",
     "partial": "the model as it is, what is absent set to its mean",
-    "paper": "the model in the published method (FDW, 5 neighbours)",
+    "paper": "the model in the published method (FDW, 5 neighbors)",
     "subcast": "the model in this wrapper",
 }
 """What each method is."""

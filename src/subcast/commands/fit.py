@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from subcast.checkpoint import is_saved_forecaster
 from subcast.commands.datasets import open_series
+from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
+from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.names import plural
-from subcast.protocol import PROTOCOLS
-from subcast.retrieval.store import check_folder
-from subcast.saving import KIND, MODEL_NAME
 from subcast.series import Series
+from subcast.storage.folders import check_folder
+from subcast.subset import Settings, SubsetForecaster
+from subcast.subset.saving import KIND, MODEL_NAME
 from subcast.windows import Split
-from subcast.wrapper import Settings, SubsetForecaster
 
 if TYPE_CHECKING:
     from subcast.forecasters.trained import TrainedForecaster

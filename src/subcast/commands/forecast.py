@@ -13,12 +13,12 @@ from rich.table import Table
 
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecast import Forecast
-from subcast.retrieval.store import open_arrays
-from subcast.saving import KIND, load
 from subcast.series import Series
+from subcast.storage.folders import open_arrays
+from subcast.subset import SubsetForecaster
+from subcast.subset.saving import KIND, load
 from subcast.tables.files import kind_of, read_parquet, read_text
 from subcast.tables.hdf5 import read_hdf5_frame
-from subcast.wrapper import SubsetForecaster
 
 _SHOWN = 12
 

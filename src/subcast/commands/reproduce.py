@@ -11,9 +11,9 @@ from rich.table import Table
 
 from subcast.datasets import DATASETS
 from subcast.errors import InputError
-from subcast.experiments.context import QUICK_TO_TRAIN
-from subcast.experiments.declare import get_experiment, load_experiments
+from subcast.experiments.declaration import get_experiment, load_experiments
 from subcast.experiments.run import Places, run_cells
+from subcast.experiments.study import QUICK_TO_TRAIN
 
 
 def list_experiments(results: Path) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from subcast.atomic import whole_file
 from subcast.errors import DataError, DataNotFoundError, DataWarning
 from subcast.series import Series
+from subcast.storage.files import whole_file
 
 FOLDER_VARIABLE = "SUBCAST_DATA"
 

@@ -2,7 +2,7 @@
 
 Output is capacity x clear sky x what the clouds let through. The cloud field of a day is a sum of plane waves
 that the wind carries along while each wave runs at a slightly different speed, so a cloud seen over one plant
-reaches the plants downwind later, and changed. That is why a plant's neighbours know what its own past does not.
+reaches the plants downwind later, and changed. That is why a plant's neighbors know what its own past does not.
 
 A plant, a day and a step never depend on how many more of them are asked for: a longer or wider field begins with
 the shorter or narrower one.

@@ -54,7 +54,7 @@ def metr_la(source: Source, paths: list[Path]) -> Series:
 
 
 def solar(source: Source, paths: list[Path]) -> Series:
-    """SOLAR: output in MW of photovoltaic plants in Alabama, 2006, as modelled by NREL.
+    """SOLAR: output in MW of photovoltaic plants in Alabama, 2006, as modeled by NREL.
 
     52,560 steps of 137 variables, every 10min; 0 % of the readings are missing (the nights are zeros, and are
     values); scale factor 1.

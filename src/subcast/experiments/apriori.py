@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.evaluation import forecast_all
-from subcast.experiments.context import Context, split_data
+from subcast.experiments.study import Context, split_data
 from subcast.training import TrainConfig, train
 
 

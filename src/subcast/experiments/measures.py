@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast import weighting
+from subcast.comparison import Tally, gap_between
 from subcast.errors import DataWarning, InputError
 from subcast.evaluation import Method
-from subcast.experiments.context import SEED, SHARE, STEP, Context, thinned
 from subcast.experiments.methods import make_method
-from subcast.experiments.ranks import pagerank
-from subcast.experiments.tally import Tally, gap_between
+from subcast.experiments.pagerank import pagerank
+from subcast.experiments.study import SEED, SHARE, STEP, Context, thinned
 from subcast.retrieval import QueryTable
 from subcast.subsets import cluster_variables, draw_cluster_subsets
 
@@ -75,7 +75,7 @@ class Errors:
         reasons = {told["name"]: _why_not(context, told) for told in options["methods"]}
         self.left_out = {name: reason for name, reason in reasons.items() if reason is not None}
         self.names = [name for name, reason in reasons.items() if reason is None]
-        # Those with the most neighbours first: what they forecast holds what those with fewer need.
+        # Those with the most neighbors first: what they forecast holds what those with fewer need.
         told = sorted(options["methods"], key=lambda told: -int(told.get("neighbors", 0)))
         self.methods = {one["name"]: _Named(context, one) for one in told if one["name"] in self.names}
         self.groups = _groups(context, options)
@@ -92,11 +92,11 @@ class Errors:
         return {
             "test_windows": len(self.context.test),
             **self.groups.facts,
-            "groups": {group: summarise([r for r in results if r["group"] == group]) for group in self.groups.draws},
+            "groups": {group: summarize([r for r in results if r["group"] == group]) for group in self.groups.draws},
         }
 
 
-def summarise(results: Sequence[Result], step: int = STEP) -> Result:
+def summarize(results: Sequence[Result], step: int = STEP) -> Result:
     """For each method: mean and deviation over draws at one step, gaps to the others, and means of every step."""
     tallies = {name: [Tally.from_dict(result["errors"][name]) for result in results] for name in results[0]["errors"]}
     rows: Result = {}
@@ -141,7 +141,7 @@ class ReciprocalRank:
         return engine.find(self.arrived, np.arange(engine.n), self.robust.settings, 1).index[:, 0]
 
     def run(self, unit: int) -> Result:
-        """The reciprocal ranks under one draw, of the windows that have neighbours by all variables and by S."""
+        """The reciprocal ranks under one draw, of the windows that have neighbors by all variables and by S."""
         group, present = self.groups.unit(unit)
         engine, settings = self.robust.engine, self.robust.settings
         kept = (self.best >= 0) & (engine.find(self.arrived, present, settings, 1).index[:, 0] >= 0)
@@ -164,7 +164,7 @@ class ReciprocalRank:
 
 @measure("weighting-rank")
 class WeightingRank:
-    """The place that DDW and FDW give to the neighbour whose forecast is best, of validation windows (table 7)."""
+    """The place that DDW and FDW give to the neighbor whose forecast is best, of validation windows (table 7)."""
 
     left_out: Mapping[str, str] = {}
 
@@ -225,7 +225,7 @@ class Apriori:
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Means, deviations and gaps."""
-        return {"test_windows": len(self.context.test), "groups": {"15%": summarise(results)}}
+        return {"test_windows": len(self.context.test), "groups": {"15%": summarize(results)}}
 
 
 @measure("pagerank")
@@ -269,7 +269,7 @@ class PageRank:
 
 @measure("rounds")
 class Rounds:
-    """Rounds of query tables against the number of neighbours, and the share of the bank compared in full (appendix).
+    """Rounds of query tables against the number of neighbors, and the share of the bank compared in full (appendix).
 
     Options: `neighbors`; `tables`, a list of tables with `name` and what `QueryTable` is told.
     """
@@ -290,7 +290,7 @@ class Rounds:
         return {name: self.context.study.query_table(self.robust, **told) for name, told in self.told.items()}
 
     def run(self, unit: int) -> Result:
-        """Mean rounds and share compared for every table and number of neighbours under one draw."""
+        """Mean rounds and share compared for every table and number of neighbors under one draw."""
         engine, settings = self.robust.engine, self.robust.settings
         present = self.all_draws[unit]
         arrived = engine.arrive(thinned(self.context.test, WINDOWS_A_DRAW))
@@ -343,7 +343,7 @@ class Datasets:
 
 def nothing_to_forecast(context: Context) -> Any:
     """A wrapper in the paper's space around a model that is never asked, for what only retrieves."""
-    from subcast.wrapper import SubsetForecaster
+    from subcast.subset import SubsetForecaster
 
     def still(x: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.repeat(x[:, -1:, :, 0], context.study.split.train.horizon, axis=1)

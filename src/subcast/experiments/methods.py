@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subcast import baselines
 from subcast.evaluation import Method, partial_inputs, wrapped
-from subcast.experiments.context import Context
+from subcast.experiments.study import Context
 from subcast.windows import Windows
 
 Maker = Callable[..., Method]
@@ -59,7 +59,7 @@ def _fdw(context: Context, **changes: Any) -> Method:
 
 @method("scalable")
 def _scalable(context: Context, **told: Any) -> Method:
-    """FDW with neighbours from the query table of the appendix."""
+    """FDW with neighbors from the query table of the appendix."""
     engine, settings = context.study.paper.engine, context.study.paper.settings
     table = context.study.query_table(context.study.paper, **told)
 

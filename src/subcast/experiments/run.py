@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from subcast import __version__
-from subcast.atomic import whole_file
 from subcast.errors import SubcastError
-from subcast.experiments.context import Context, Study
-from subcast.experiments.declare import Cell
+from subcast.experiments.declaration import Cell
 from subcast.experiments.measures import make_measure
 from subcast.experiments.methods import OF_VARIANTS
+from subcast.experiments.study import Context, Study
+from subcast.storage.files import whole_file
 
 RESULTS = Path("results") / "reproduce"
 Say = Callable[[str], None]

@@ -30,7 +30,7 @@ class SpatialAttention(nn.Module):  # type: ignore[misc]
         self.w3 = nn.Parameter(torch.empty(channels))
         self.bias = nn.Parameter(torch.empty(n, n))
         self.v = nn.Parameter(torch.empty(n, n))
-        _initialise(self)
+        _initialize(self)
 
     def forward(self, x: Tensor, attention: Tensor) -> Tensor:
         """From x [b, n, t, c] and the temporal attention [b, t, t] to [b, n, n]."""
@@ -52,7 +52,7 @@ class TemporalAttention(nn.Module):  # type: ignore[misc]
         self.u3 = nn.Parameter(torch.empty(channels))
         self.bias = nn.Parameter(torch.empty(t, t))
         self.v = nn.Parameter(torch.empty(t, t))
-        _initialise(self)
+        _initialize(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """From x [b, n, t, c] to [b, t, t]."""
@@ -62,7 +62,7 @@ class TemporalAttention(nn.Module):  # type: ignore[misc]
         return torch.softmax(torch.matmul(self.v, torch.sigmoid(torch.bmm(left, right) + self.bias)), dim=1)
 
 
-def _initialise(module: nn.Module) -> None:
+def _initialize(module: nn.Module) -> None:
     """Glorot for matrices, [0, 1) for vectors, as the authors do."""
     for parameter in module.parameters():
         if parameter.dim() > 1:

@@ -1,6 +1,6 @@
 """The contract that every forecaster of the package keeps.
 
-A module sees normalised values: inputs [b, t, n, f] in, forecasts [b, h, n] out. In evaluation it is deterministic,
+A module sees normalized values: inputs [b, t, n, f] in, forecasts [b, h, n] out. In evaluation it is deterministic,
 it leaves its input as it is, and a window's forecast does not depend on the rest of the batch.
 
 Inside the models, c is the axis of hidden channels and r = b n the rows (one for each window and variable).
@@ -51,7 +51,7 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
         Parameters
         ----------
         x
-            normalised inputs [b, t, n, f], without NaN in the variables that are there
+            normalized inputs [b, t, n, f], without NaN in the variables that are there
         present
             [n] boolean, which variables are there: the inputs of the others count as 0 in every feature, and in graph
             models every edge to or from them is removed. All by default.
@@ -62,7 +62,7 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
         Returns
         -------
         Tensor
-            normalised forecasts [b, h, n], or [b, h, s] when only some are wanted
+            normalized forecasts [b, h, n], or [b, h, s] when only some are wanted
         """
         expected = (self.lookback, self.n_variables, self.n_features)
         if x.dim() != 4 or tuple(x.shape[1:]) != expected:

@@ -68,10 +68,10 @@ def correlation_graph(readings: NDArray[np.floating[Any]], neighbors: int = 20) 
     """
     there = ~np.isnan(readings)
     count = np.maximum(there.sum(axis=0), 1)
-    centred = np.where(there, readings, 0).astype(np.float64)
-    centred = np.where(there, centred - centred.sum(axis=0) / count, 0)  # a missing reading counts as the mean
-    spread = np.sqrt((centred**2).sum(axis=0))
-    unit = centred / np.where(spread > 0, spread, 1)
+    centerd = np.where(there, readings, 0).astype(np.float64)
+    centerd = np.where(there, centerd - centerd.sum(axis=0) / count, 0)  # a missing reading counts as the mean
+    spread = np.sqrt((centerd**2).sum(axis=0))
+    unit = centerd / np.where(spread > 0, spread, 1)
     graph = np.abs(unit.T @ unit)
     np.fill_diagonal(graph, 0)
     n = len(graph)

@@ -68,7 +68,7 @@ class ChebyshevConv(nn.Module):  # type: ignore[misc]
 
 
 class TimeConv(nn.Module):  # type: ignore[misc]
-    """Equation 5: a convolution over time beside a 1 x 1 residual one, then relu and normalisation over channels."""
+    """Equation 5: a convolution over time beside a 1 x 1 residual one, then relu and normalization over channels."""
 
     def __init__(self, channels_in: int, filters: int, time_filters: int, kernel: int) -> None:
         super().__init__()

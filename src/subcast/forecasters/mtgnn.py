@@ -1,4 +1,4 @@
-"""MTGNN: a graph between the variables is learnt together with the forecast.
+"""MTGNN: a graph between the variables is learned together with the forecast.
 
 Wu, Pan, Long, Jiang, Chang, Zhang: Connecting the Dots: Multivariate Time Series Forecasting with Graph Neural
 Networks, KDD 2020. Read from section 4 of the paper and from the authors' published settings; in its order here:
@@ -31,7 +31,7 @@ class GraphLearning(nn.Module):  # type: ignore[misc]
 
     The strongest are found before the tanh, where large entries still differ, and forecasts draw nothing at random.
     With noise, training finds them after the tanh and a draw of [0, noise) is added to each, as the authors' code does
-    (there in forecasts too): while the tanh is saturated, each pass then takes other neighbours of many equal ones.
+    (there in forecasts too): while the tanh is saturated, each pass then takes other neighbors of many equal ones.
     """
 
     def __init__(self, n_variables: int, embedding: int, neighbors: int, saturation: float, noise: float) -> None:
@@ -161,7 +161,7 @@ class MTGNN(ForecastModule):
     neighbors
         edges a variable has at most
     embedding
-        size of the two vectors of a variable from which the graph is learnt
+        size of the two vectors of a variable from which the graph is learned
     kernels
         widths of the temporal convolutions (dilation 1)
     conv_channels, residual_channels, skip_channels, end_channels
@@ -176,7 +176,7 @@ class MTGNN(ForecastModule):
     dropout
         share of the hidden values set to 0 in training
     graph
-        "learnt", "identity" (no edge between variables), or a given adjacency [n, n]
+        "learned", "identity" (no edge between variables), or a given adjacency [n, n]
 
     Examples
     --------
@@ -205,7 +205,7 @@ class MTGNN(ForecastModule):
         saturation: float = 3.0,
         graph_noise: float = 0.0,
         dropout: float = 0.3,
-        graph: str | ArrayLike = "learnt",
+        graph: str | ArrayLike = "learned",
     ) -> None:
         super().__init__(
             n_variables=n_variables,
@@ -247,12 +247,12 @@ class MTGNN(ForecastModule):
             )
         self.dropout = dropout
         self.graph_learning: GraphLearning | None = None
-        if isinstance(graph, str) and graph == "learnt":
+        if isinstance(graph, str) and graph == "learned":
             self.graph_learning = GraphLearning(n_variables, embedding, neighbors, saturation, graph_noise)
         elif isinstance(graph, str) and graph == "identity":
             self.register_buffer("graph", torch.zeros(n_variables, n_variables))  # the propagation adds self-loops
         elif isinstance(graph, str):
-            raise InputError(f"graph must be 'learnt', 'identity' or an adjacency [n, n], got {graph!r}")
+            raise InputError(f"graph must be 'learned', 'identity' or an adjacency [n, n], got {graph!r}")
         else:
             self.register_buffer("graph", check_graph(graph, n_variables))
 

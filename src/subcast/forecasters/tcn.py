@@ -23,7 +23,7 @@ from subcast.forecasters.layers import dropout
 
 
 class CausalConv(nn.Module):  # type: ignore[misc]
-    """A causal dilated convolution with weight normalisation, w = g v / |v|, at chosen steps only."""
+    """A causal dilated convolution with weight normalization, w = g v / |v|, at chosen steps only."""
 
     def __init__(self, channels_in: int, channels_out: int, kernel: int, dilation: int) -> None:
         super().__init__()

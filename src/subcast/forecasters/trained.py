@@ -30,7 +30,7 @@ class TrainedForecaster:
     Parameters
     ----------
     module
-        the network, on normalised values
+        the network, on normalized values
     model
         its name
     scaler
@@ -138,7 +138,7 @@ class TrainedForecaster:
         forecasts = np.empty((len(windows), self.horizon, size), dtype=np.float32)
         self.module.eval()
         for first in range(0, len(windows), batch_size):
-            x = torch.from_numpy(self._normalised(windows[first : first + batch_size])).to(device)
+            x = torch.from_numpy(self._normalized(windows[first : first + batch_size])).to(device)
             with torch.inference_mode():
                 y = self.module(x, **options).cpu().numpy()
             if chosen is not None and not ours:
@@ -148,19 +148,19 @@ class TrainedForecaster:
 
     def save(self, folder: str | Path) -> None:
         """Write weights and settings to a folder, which `load` reads back."""
-        from subcast.checkpoint import save_forecaster
+        from subcast.forecasters.checkpoint import save_forecaster
 
         save_forecaster(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> TrainedForecaster:
         """Read what `save` wrote; nothing in it is ever executed."""
-        from subcast.checkpoint import load_forecaster
+        from subcast.forecasters.checkpoint import load_forecaster
 
         return load_forecaster(folder)
 
     def graph(self) -> NDArray[np.float32] | None:
-        """The graph [n, n] the model uses, learnt or given; None for models without one."""
+        """The graph [n, n] the model uses, learned or given; None for models without one."""
         if not hasattr(self.module, "adjacency"):
             return None
         with torch.inference_mode():
@@ -170,8 +170,8 @@ class TrainedForecaster:
     def _indices(self, which: ArrayLike | Sequence[str], argument: str) -> NDArray[np.int64]:
         return variable_indices(which, self.n_variables, self.variables, argument)
 
-    def _normalised(self, windows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """A normalised copy without NaN."""
+    def _normalized(self, windows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """A normalized copy without NaN."""
         x = np.array(windows, dtype=np.float32)
         readings = np.where(np.isnan(x[..., 0]), self.means, x[..., 0])  # [b, t, n]
         x[..., 0] = self.scaler.transform(readings)

@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.retrieval import search, sliding
+from subcast.retrieval.candidates import CandidateWindows
 from subcast.retrieval.index import search_indexed
 from subcast.retrieval.layout import all_starts, check_starts, draw_fraction
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.queries import as_queries
 from subcast.retrieval.rows import as_rows, join_series
-from subcast.retrieval.stored import StoredWindows
 
 _METHODS = ("auto", "scan", "index")
 
 
-class WindowBank(StoredWindows):
+class WindowBank(CandidateWindows):
     """All windows of past readings, searchable by any subset of the variables (equations 3 and 4).
 
     The distance of two windows is the mean of |difference|^b over the steps, the variables asked about and the

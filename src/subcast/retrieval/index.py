@@ -1,10 +1,10 @@
-"""An exact index: lower bounds for blocks of neighbouring windows, so that most windows are never looked at.
+"""An exact index: lower bounds for blocks of neighboring windows, so that most windows are never looked at.
 
 Series move slowly, so sixteen windows that start one after the other resemble one another. For each block of 16
 starts and each four steps the index keeps the least and the greatest reading of the 20 steps that those windows
 can see there. How far a query reading lies outside of that range bounds its difference from all sixteen, and
 because |.|^b rises with the difference, the bounds add up to a bound of the distance, whatever b. Blocks whose bound
-exceeds the k-th best distance so far hold no neighbour; the others are compared in full, in the same order of
+exceeds the k-th best distance so far hold no neighbor; the others are compared in full, in the same order of
 summation as in every other search, so the answer is that of the scan to the bit.
 """
 
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
-from subcast.retrieval.bounds import BLOCK, GROUP, PHASES, make_envelope, scan_blocks
+from subcast.retrieval.compiled.bounds import BLOCK, GROUP, PHASES, make_envelope, scan_blocks
+from subcast.retrieval.compiled.powers import power_of
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, merge_heaps
-from subcast.retrieval.powers import power_of
 from subcast.retrieval.queries import Queries
 from subcast.retrieval.search import Limits, search_windows
 from subcast.retrieval.threads import cuts, run_all, thread_count
@@ -34,7 +34,7 @@ INDEX_FROM = 100_000
 _WORTH_SHARE = 0.6
 # So many windows of a call are tried; where the index lost, so many calls are scanned until it is tried again.
 _TRIED, _PAUSE = 8, 64
-# Neighbours may lie in a block each: if those blocks alone are this share of the bank, the index is not tried.
+# Neighbors may lie in a block each: if those blocks alone are this share of the bank, the index is not tried.
 _SHARE_OF_NEIGHBOURS = 0.25
 # Nor is it if fewer than this share of all steps start a candidate: its blocks would be half empty.
 _SIDE_BY_SIDE = 0.5
@@ -42,7 +42,7 @@ _SIDE_BY_SIDE = 0.5
 
 @dataclass
 class Habit:
-    """What "auto" has learnt about one kind of question: the share of the bank read, and the calls scanned since."""
+    """What "auto" has learned about one kind of question: the share of the bank read, and the calls scanned since."""
 
     share: float | None = None
     scanned: int = 0
@@ -62,7 +62,7 @@ class EnvelopeIndex:
     """The envelopes of some rows of a bank, made row by row as they are asked for.
 
     `envelopes` is [rows, 2, phases, blocks], half the size of the bank; rows never asked for take no memory.
-    `habits` holds what "auto" has learnt for each number of rows, exponent and order of magnitude of k, and
+    `habits` holds what "auto" has learned for each number of rows, exponent and order of magnitude of k, and
     `answered` how many of its windows each way has answered. Threads that ask at once may overwrite one another's
     notes: the answers do not depend on them.
     """
@@ -101,7 +101,7 @@ def search_indexed(
         return search_windows(bank, queries, limits, exponent, threads)
     if forced:
         return _search_blocks(bank, queries, limits, exponent, threads)[0]
-    return _search_as_learnt(bank, queries, limits, exponent, threads)
+    return _search_as_learned(bank, queries, limits, exponent, threads)
 
 
 def _may_pay(bank: WindowBank, holes: bool, k: int) -> bool:
@@ -110,7 +110,7 @@ def _may_pay(bank: WindowBank, holes: bool, k: int) -> bool:
     return side_by_side and not holes and len(bank) >= INDEX_FROM and k * BLOCK < _SHARE_OF_NEIGHBOURS * len(bank)
 
 
-def _search_as_learnt(
+def _search_as_learned(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
     """Go on with what paid for questions of this kind; try the index where that is not known."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
-from subcast.retrieval.kernel import FULL, GAPS, PACKED
+from subcast.retrieval.compiled.kernel import FULL, GAPS, PACKED
 
 # Starts further apart than this are scanned as separate runs: entering a tile costs about as much as this many steps
 # of it. Where rows are shifted and summed, a run reads lookback - 1 steps beyond its last start anyway, so that there

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.retrieval.kernel import NONE
+from subcast.retrieval.compiled.kernel import NONE
 
 
 @dataclass(frozen=True)

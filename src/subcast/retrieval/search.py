@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import describe_axes, variable_indices
 from subcast.errors import InputError
-from subcast.retrieval.kernel import FULL, sort_heaps
+from subcast.retrieval.compiled.kernel import FULL, sort_heaps
+from subcast.retrieval.compiled.powers import power_of
+from subcast.retrieval.compiled.scan import measure_windows, pack, scan_packed, scan_windows
 from subcast.retrieval.layout import steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps, merge_heaps
-from subcast.retrieval.powers import power_of
 from subcast.retrieval.queries import Queries, as_queries, cells_of
-from subcast.retrieval.scan import measure_windows, pack, scan_packed, scan_windows
 from subcast.retrieval.threads import cuts, run_all, thread_count
 
 if TYPE_CHECKING:

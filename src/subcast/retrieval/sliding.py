@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
-from subcast.retrieval.kernel import pour, sort_heaps
+from subcast.retrieval.compiled.kernel import pour, sort_heaps
+from subcast.retrieval.compiled.powers import power_of
+from subcast.retrieval.compiled.scan import rounded_up, scan_pushed, scan_sliding
 from subcast.retrieval.layout import join_tiles, steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps
-from subcast.retrieval.powers import power_of
 from subcast.retrieval.queries import Queries, as_queries
-from subcast.retrieval.scan import rounded_up, scan_pushed, scan_sliding
 from subcast.retrieval.search import Limits, Piece, barred_starts, gathering, needed_cells, search_windows, split_search
 from subcast.retrieval.threads import cuts, run_all, thread_count
 
@@ -145,11 +145,11 @@ class Stream:
 
     @property
     def ready(self) -> bool:
-        """Whether a whole window has been pushed, so that `push` finds neighbours."""
+        """Whether a whole window has been pushed, so that `push` finds neighbors."""
         return self.pushed >= self.bank.lookback
 
     def push(self, step: ArrayLike, *, shared: ArrayLike | None = None, mask: ArrayLike | None = None) -> Neighbors:
-        """Take in one step and return the neighbours of the window that ends with it.
+        """Take in one step and return the neighbors of the window that ends with it.
 
         Parameters
         ----------

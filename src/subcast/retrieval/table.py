@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import DataError, InputError
-from subcast.retrieval import search, store
+from subcast.retrieval import search
 from subcast.retrieval.bank import WindowBank
+from subcast.retrieval.compiled.ranges import intersect, range_places, tightness
 from subcast.retrieval.layout import packed_tiles
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.queries import Queries
-from subcast.retrieval.ranges import intersect, range_places, tightness
 from subcast.retrieval.threads import cuts, run_all, thread_count
+from subcast.storage import folders
 
 # A column whose validation differences are nil still needs a range that can grow: this share of its spread (of 1,
 # when it is constant).
@@ -61,11 +62,11 @@ class QueryTable:
         the windows
     validation
         [b, t, n] or [b, t, n, f], whole windows by which the first ranges are set: for each variable, the mean
-        |difference| of a window from its `neighbour`-th nearest by all variables
-    neighbour
+        |difference| of a window from its `neighbor`-th nearest by all variables
+    neighbor
         the k-hat of the paper
     exponent
-        b of the distance by which those neighbours are found
+        b of the distance by which those neighbors are found
     factor
         u > 1, by which ranges are widened
     share
@@ -78,7 +79,7 @@ class QueryTable:
     >>> rng = np.random.default_rng(0)
     >>> readings = np.cumsum(rng.normal(size=(600, 5)), axis=0)
     >>> bank = WindowBank(readings[:500], lookback=4)
-    >>> table = QueryTable(bank, np.stack([readings[500:504], readings[520:524]]), neighbour=5)
+    >>> table = QueryTable(bank, np.stack([readings[500:504], readings[520:524]]), neighbor=5)
     >>> answer = table.nearest(readings[None, 300:304], variables=[0, 3], k=3)
     >>> int(answer.neighbors.index[0, 0]), bool(answer.candidates[0] >= 3)
     (300, True)
@@ -89,7 +90,7 @@ class QueryTable:
         bank: WindowBank,
         validation: ArrayLike,
         *,
-        neighbour: int = 10,
+        neighbor: int = 10,
         exponent: float = 0.5,
         factor: float = 1.5,
         share: float = 0.5,
@@ -99,7 +100,7 @@ class QueryTable:
         _check_settings(factor, share)
         wanted = np.arange(bank.n) if variables is None else variable_indices(variables, bank.n, bank.names)
         rows = np.concatenate([bank.layout.own_rows(np.sort(wanted)), bank.layout.shared_rows])
-        ranges = first_ranges(bank, validation, neighbour, exponent, threads)
+        ranges = first_ranges(bank, validation, neighbor, exponent, threads)
         orders = np.empty((rows.size, bank.data.shape[1]), dtype=_index_type(bank))
 
         def sort(place: int) -> None:
@@ -307,12 +308,12 @@ class QueryTable:
             "sizes": self._sizes,
             "ranges": self.ranges,
         }
-        store.save_arrays(Path(folder), "table", facts, arrays)
+        folders.save_arrays(Path(folder), "table", facts, arrays)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], bank: WindowBank, *, verify: bool = False) -> QueryTable:
         """Open a saved table by memory map, for the bank it was made of."""
-        facts, arrays = store.open_arrays(Path(folder), "table", verify)
+        facts, arrays = folders.open_arrays(Path(folder), "table", verify)
         if facts["bank"] != bank.likeness():
             raise DataError(f"the table in {folder} was made of another bank: build it again for this one")
         table = cls.__new__(cls)
@@ -322,20 +323,20 @@ class QueryTable:
 
 
 def first_ranges(
-    bank: WindowBank, validation: ArrayLike, neighbour: int, exponent: float, threads: int | None = None
+    bank: WindowBank, validation: ArrayLike, neighbor: int, exponent: float, threads: int | None = None
 ) -> NDArray[np.float32]:
-    """Return for each row of the bank the mean |difference| of validation windows from their k-hat-th neighbours.
+    """Return for each row of the bank the mean |difference| of validation windows from their k-hat-th neighbors.
 
-    Neighbours are found by all variables.
+    Neighbors are found by all variables.
     """
     windows = search.as_windows(validation)
     if windows.shape[0] == 0:
         raise InputError("validation must hold at least one window, got none")
-    if not 1 <= neighbour <= len(bank):
-        raise InputError(f"neighbour must lie between 1 and the {len(bank)} candidates, got {neighbour}")
+    if not 1 <= neighbor <= len(bank):
+        raise InputError(f"neighbor must lie between 1 and the {len(bank)} candidates, got {neighbor}")
     everything = np.arange(bank.n)
     queries = search.queries_of(bank, windows, everything, None, None)
-    found = bank.nearest(windows, everything, neighbour, exponent, threads=threads)
+    found = bank.nearest(windows, everything, neighbor, exponent, threads=threads)
     chosen = found.index[:, -1]
     cells = queries.cells[chosen >= 0]  # [b, t, r]
     time = bank.starts[chosen[chosen >= 0]][:, None] + np.arange(bank.lookback)  # [b, t]

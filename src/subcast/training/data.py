@@ -1,4 +1,4 @@
-"""Windows as tensors: one normalised series in memory, from which a batch is gathered by one indexing."""
+"""Windows as tensors: one normalized series in memory, from which a batch is gathered by one indexing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from subcast.windows import Windows
 
 
 class TensorWindows:
-    """Batches of windows by their numbers: normalised inputs without NaN, and raw targets with NaN where none counts.
+    """Batches of windows by their numbers: normalized inputs without NaN, and raw targets with NaN where none counts.
 
     Parameters
     ----------

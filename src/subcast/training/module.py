@@ -43,7 +43,7 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
     Parameters
     ----------
     model
-        [b, t, n, f] -> [b, h, n], normalised
+        [b, t, n, f] -> [b, h, n], normalized
     mean, scale
         [n] or [1], which bring forecasts back to raw units
     config
@@ -82,7 +82,7 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         self._epoch_started = time.perf_counter()
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_number: int) -> None:
-        """One step of the optimiser."""
+        """One step of the optimizer."""
         inputs, targets = batch
         if batch_number == 0:  # so that after an interruption the dropout is what it would have been
             torch.manual_seed(epoch_seed(self.config.seed, self.current_epoch))
@@ -152,7 +152,7 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         return patience is not None and self.progress.stalled(self.full_from) >= patience
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Put what was learnt so far into the state."""
+        """Put what was learned so far into the state."""
         checkpoint["progress"] = dict(vars(self.progress))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

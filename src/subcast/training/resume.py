@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from subcast.atomic import whole_file
-from subcast.checkpoint import is_saved_forecaster
 from subcast.errors import DataError, InputError
+from subcast.forecasters.checkpoint import is_saved_forecaster
+from subcast.storage.files import whole_file
 from subcast.training.config import TrainConfig
 from subcast.training.data import checksum, fingerprint
 from subcast.windows import Windows

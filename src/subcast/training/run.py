@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from subcast import __version__
-from subcast.atomic import whole_file
 from subcast.errors import InputError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.graph import correlation_graph
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.plots import save_figure
 from subcast.scaling import Scaler
+from subcast.storage.files import whole_file
 from subcast.training.config import TrainConfig
 from subcast.training.data import EpochBatches, TensorWindows, epoch_seed
 from subcast.training.plots import plot_losses
@@ -58,7 +58,7 @@ def train(
     Parameters
     ----------
     model
-        "mtgnn", "astgcn", "mstgcn", "lstnet" or "tcn", or a module of your own that maps normalised [b, t, n, f] to
+        "mtgnn", "astgcn", "mstgcn", "lstnet" or "tcn", or a module of your own that maps normalized [b, t, n, f] to
         [b, h, n]
     train, val
         the windows to learn from and to choose the epoch by, as `Series.split` gives them
@@ -68,7 +68,7 @@ def train(
         what the model is built with beyond its sizes, such as {"dropout": 0.1}
     graph
         for graph models: "series" (the series' own), "correlation" (from the training readings), "identity" (no
-        edges), an adjacency [n, n], or a trained MTGNN (the graph it learnt). MTGNN learns its graph by default; the
+        edges), an adjacency [n, n], or a trained MTGNN (the graph it learned). MTGNN learns its graph by default; the
         others take the series' own, and the correlations where it has none
     folder
         where the finished model, its logs and the state go. A training that was interrupted goes on from the end of
@@ -220,12 +220,12 @@ def _check_module(module: nn.Module, served: TensorWindows, train: Windows) -> N
 def _choose_graph(model: str, train: Windows, graph: Graph | None) -> tuple[str | NDArray[np.float32], str]:
     own = train.series.graph
     if graph is None:
-        graph = "learnt" if model == "mtgnn" else "series" if own is not None else "correlation"
+        graph = "learned" if model == "mtgnn" else "series" if own is not None else "correlation"
     if isinstance(graph, TrainedForecaster):
-        learnt = graph.graph()
-        if learnt is None or graph.variables != train.series.variables:
+        learned = graph.graph()
+        if learned is None or graph.variables != train.series.variables:
             raise InputError("graph must be a trained graph model of the same variables, such as a trained MTGNN")
-        return learnt, f"learnt by {graph.model}"
+        return learned, f"learned by {graph.model}"
     if not isinstance(graph, str):
         return np.asarray(graph, dtype=np.float32), "given"
     if graph == "series":
@@ -235,10 +235,10 @@ def _choose_graph(model: str, train: Windows, graph: Graph | None) -> tuple[str 
     if graph == "correlation":
         first, last = min(train.starts), max(train.starts) + train.lookback
         return correlation_graph(train.series.values[first:last]), "correlation"
-    if graph == "identity" or (graph == "learnt" and model == "mtgnn"):
+    if graph == "identity" or (graph == "learned" and model == "mtgnn"):
         return graph, graph
     choices = "'series', 'correlation', 'identity', an adjacency [n, n] or a trained MTGNN"
-    raise InputError(f"graph must be {choices}{', or learnt' if model == 'mtgnn' else ''}, got {graph!r}")
+    raise InputError(f"graph must be {choices}{', or learned' if model == 'mtgnn' else ''}, got {graph!r}")
 
 
 # Training it

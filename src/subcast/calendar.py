@@ -1,0 +1,77 @@
+"""From moments to the time of day and the day of the week: the one place that does so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DAY = np.timedelta64(1, "D")
+_LEAST_DAYS = 4  # of training before a daily profile is trusted
+_MOST_SLOTS = 1440
+
+
+def share_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Return how much of the day has passed at each time, in [0, 1).
+
+    >>> share_of_day(np.array(["2024-01-01T18:00"], dtype="datetime64[m]"))
+    array([0.75])
+    """
+    return np.asarray((times - times.astype("datetime64[D]")) / _DAY)
+
+
+def time_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
+    """Return the time of day as a share of the day in [0, 1)."""
+    share = share_of_day(times).astype(np.float32)
+    return np.minimum(share, np.nextafter(np.float32(1), np.float32(0)))  # the last millisecond would round to 1
+
+
+def day_of_week(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
+    """Return the day of the week as a share of the week in [0, 1); Monday is 0."""
+    days = times.astype("datetime64[D]").view(np.int64)
+    return ((days + 3) % 7 / 7).astype(np.float32)  # 1970-01-01 was a Thursday
+
+
+TIME_FEATURES = {"time_of_day": time_of_day, "day_of_week": day_of_week}
+"""What can be computed from the times: each maps them to [0, 1)."""
+
+
+def time_features_of(times: NDArray[np.datetime64], names: Sequence[str]) -> NDArray[np.float32]:
+    """Compute the named time features of some moments, [t, f - 1].
+
+    >>> time_features_of(np.array(["2024-01-01T06:00"], dtype="datetime64[m]"), ["time_of_day"])
+    array([[0.25]], dtype=float32)
+    """
+    return np.stack([TIME_FEATURES[name](times) for name in names], axis=1)
+
+
+def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
+    """Return how many slots the day has at the rate of these times; 1 when the time of day cannot or should not count.
+
+    >>> slots_a_day(np.arange("2024-01-01", "2024-01-09", 10, dtype="datetime64[m]"))
+    144
+    >>> slots_a_day(np.arange("2024-01-01", "2024-02-09", dtype="datetime64[D]"))
+    1
+    """
+    if times is None or times.size < 3 or times[-1] - times[0] < _LEAST_DAYS * _DAY:
+        return 1
+    slots = round(1 / float(np.median(np.diff(times) / _DAY)))
+    return slots if 2 <= slots <= _MOST_SLOTS else 1
+
+
+def slot_of_day(times: NDArray[np.datetime64], slots: int) -> NDArray[np.int64]:
+    """Return the slot of the day of each time."""
+    return slot_of_share(share_of_day(times), slots)
+
+
+def slot_of_share(share: NDArray[np.floating[Any]], slots: int) -> NDArray[np.int64]:
+    """Return the slots of times of day given as shares of a day in [0, 1)."""
+    return np.rint(np.asarray(share, dtype=np.float64) * slots).astype(np.int64) % slots
+
+
+def circle_of_day(slots: NDArray[np.int64], per_day: int, weight: float) -> NDArray[np.float32]:
+    """Return the time of day as a point on a circle of radius `weight`, [..., 2]: midnight is near to 23:55."""
+    angle = 2 * np.pi * slots / per_day
+    return (weight * np.stack([np.sin(angle), np.cos(angle)], axis=-1)).astype(np.float32)

@@ -1,0 +1,1 @@
+"""The page that sets our figures beside the published ones, written from the records."""

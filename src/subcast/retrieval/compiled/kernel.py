@@ -1,0 +1,343 @@
+"""The compiled core: step distances, their sums over windows, and the k smallest.
+
+One order of summation everywhere: over the rows compared within a step, then over the steps, oldest first. So
+the searches agree to the bit. `data` is [rows, time]; a *row* is one feature of one variable, or one feature that
+all variables share. NaN in a query skips the row for that step; NaN in `data` needs the `holes` paths, which
+count what was compared for every candidate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from subcast.retrieval.compiled.powers import (
+    CUBE_ROOT,
+    PLAIN,
+    ROOT,
+    SQUARE,
+    compiled,
+    cube_root,
+    general_power,
+    newton_root,
+)
+
+FULL, GAPS, PACKED = range(3)
+NONE = np.iinfo(np.int64).max
+_LARGEST = np.float32(np.finfo(np.float32).max)
+_INFINITE = np.float32(np.inf)
+_ZERO = np.float32(0)
+_ONE = np.float32(1)
+# Sums are filtered before they are divided by their count: no quotient below the limit may be lost to rounding.
+_MARGIN = np.float32(1 + 1e-6)
+
+
+@compiled
+def _add(total: Any, x: Any, q: Any, mode: Any, power: Any) -> None:
+    """Add |x - q|^b to `total`."""
+    if mode == ROOT:
+        for i in range(total.shape[0]):
+            total[i] += math.sqrt(abs(x[i] - q))
+    elif mode == PLAIN:
+        for i in range(total.shape[0]):
+            total[i] += abs(x[i] - q)
+    elif mode == SQUARE:
+        for i in range(total.shape[0]):
+            d = x[i] - q
+            total[i] += d * d
+    elif mode == CUBE_ROOT:
+        for i in range(total.shape[0]):
+            total[i] += cube_root(abs(x[i] - q))
+    else:
+        b, high, low = power[0], power[1], power[2]
+        for i in range(total.shape[0]):
+            total[i] += general_power(abs(x[i] - q), b, high, low)
+
+
+@compiled
+def _add_four_roots(total: Any, x0: Any, x1: Any, x2: Any, x3: Any, q0: Any, q1: Any, q2: Any, q3: Any) -> None:
+    """Add the roots of four rows, one after the other, entering and leaving the loop once.
+
+    The processor's root unit is what limits this loop; taking the fourth root by multiplications relieves it.
+    """
+    for i in range(total.shape[0]):
+        a = total[i] + math.sqrt(abs(x0[i] - q0))
+        a += math.sqrt(abs(x1[i] - q1))
+        a += math.sqrt(abs(x2[i] - q2))
+        total[i] = a + newton_root(abs(x3[i] - q3))
+
+
+@compiled
+def _add_present(total: Any, count: Any, x: Any, q: Any, mode: Any, power: Any) -> None:
+    """Add |x - q|^b to `total` and 1 to `count` where x is not NaN."""
+    b, high, low = power[0], power[1], power[2]
+    if mode == ROOT:
+        for i in range(total.shape[0]):
+            d = abs(x[i] - q)
+            root = math.sqrt(d)
+            total[i] += root if d == d else _ZERO
+            count[i] += _ONE if d == d else _ZERO
+    elif mode == PLAIN:
+        for i in range(total.shape[0]):
+            d = abs(x[i] - q)
+            total[i] += d if d == d else _ZERO
+            count[i] += _ONE if d == d else _ZERO
+    elif mode == SQUARE:
+        for i in range(total.shape[0]):
+            d = x[i] - q
+            v = d * d
+            total[i] += v if d == d else _ZERO
+            count[i] += _ONE if d == d else _ZERO
+    elif mode == CUBE_ROOT:
+        for i in range(total.shape[0]):
+            d = abs(x[i] - q)
+            v = cube_root(d if d == d else _ZERO)
+            total[i] += v
+            count[i] += _ONE if d == d else _ZERO
+    else:
+        for i in range(total.shape[0]):
+            d = abs(x[i] - q)
+            v = general_power(d if d == d else _ZERO, b, high, low)
+            total[i] += v
+            count[i] += _ONE if d == d else _ZERO
+
+
+@compiled
+def _add_scaled(total: Any, part: Any, weight: Any) -> None:
+    for i in range(total.shape[0]):
+        total[i] += weight * part[i]
+
+
+@compiled
+def _add_product(total: Any, part: Any, weight: Any) -> None:
+    for i in range(total.shape[0]):
+        total[i] += weight[i] * part[i]
+
+
+@compiled
+def add_arrays(total: Any, part: Any) -> None:
+    """Add `part` to `total`, in place."""
+    for i in range(total.shape[0]):
+        total[i] += part[i]
+
+
+@compiled
+def _add_four_arrays(total: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    for i in range(total.shape[0]):
+        total[i] = total[i] + a[i] + b[i] + c[i] + d[i]
+
+
+@compiled
+def step_row(
+    total: Any, extra: Any, data: Any, rows: Any, at: int, q: Any, first: int, own: int, mode: Any, power: Any
+) -> None:
+    """Fill `total` with the distances of one query step to the steps `at`, `at` + 1, ... of complete data.
+
+    `rows` holds the rows compared: `own` of them cell by cell (the first `first` are the readings), the rest shared
+    by all variables and so weighted by the number of readings that the query has at this step. `q` has one value
+    for each of `rows`, NaN where the query has none. `extra` is scratch of the size of `total`.
+    """
+    end = at + total.shape[0]
+    total[:] = _ZERO
+    present = np.empty(rows.shape[0], np.int64)
+    n_present, n_own, readings = 0, 0, 0
+    for r in range(rows.shape[0]):
+        if q[r] == q[r]:
+            present[n_present] = r
+            n_present += 1
+            n_own += r < own
+            readings += r < first
+    done = 0
+    while mode == ROOT and done + 4 <= n_own:
+        a, b, c, d = present[done], present[done + 1], present[done + 2], present[done + 3]
+        _add_four_roots(
+            total, data[rows[a], at:end], data[rows[b], at:end], data[rows[c], at:end], data[rows[d], at:end],
+            q[a], q[b], q[c], q[d],
+        )  # fmt: skip
+        done += 4
+    for place in range(done, n_present):
+        r = present[place]
+        weighted = place >= n_own
+        if weighted:
+            extra[:] = _ZERO
+        # one call for both kinds of row: every call is compiled in place
+        _add(extra if weighted else total, data[rows[r], at:end], q[r], mode, power)
+        if weighted:
+            _add_scaled(total, extra, np.float32(readings))
+
+
+@compiled
+def step_row_holes(
+    total: Any,
+    count: Any,
+    scratch: Any,
+    data: Any,
+    rows: Any,
+    at: int,
+    q: Any,
+    first: int,
+    own: int,
+    mode: Any,
+    power: Any,
+) -> None:
+    """Do as `step_row` where `data` holds NaN, counting in `count` what was compared; `scratch` is [3, width]."""
+    width = total.shape[0]
+    end = at + width
+    extra, extra_count, readings = scratch[0, :width], scratch[1, :width], scratch[2, :width]
+    total[:] = _ZERO
+    count[:] = _ZERO
+    for r in range(rows.shape[0]):
+        if r == first:
+            readings[:] = count
+        if q[r] != q[r]:
+            continue
+        weighted = r >= own
+        if weighted:
+            extra[:] = _ZERO
+            extra_count[:] = _ZERO
+        _add_present(
+            extra if weighted else total, extra_count if weighted else count, data[rows[r], at:end], q[r], mode, power
+        )
+        if weighted:
+            _add_product(total, extra, readings)
+            _add_product(count, extra_count, readings)
+
+
+@compiled
+def sum_shifted(total: Any, ring: Any, oldest: int) -> None:
+    """Fill `total` with the sums over steps, oldest first: row p of the ring enters shifted by p."""
+    steps = ring.shape[0]
+    width = total.shape[0]
+    total[:] = _ZERO
+    p = 0
+    while p + 4 <= steps:
+        _add_four_arrays(
+            total,
+            ring[(oldest + p) % steps, p : p + width],
+            ring[(oldest + p + 1) % steps, p + 1 : p + 1 + width],
+            ring[(oldest + p + 2) % steps, p + 2 : p + 2 + width],
+            ring[(oldest + p + 3) % steps, p + 3 : p + 3 + width],
+        )
+        p += 4
+    while p < steps:
+        add_arrays(total, ring[(oldest + p) % steps, p : p + width])
+        p += 1
+
+
+@compiled
+def divide_by_counts(total: Any, count: Any, needed: Any) -> None:
+    """Turn sums into means, infinite where fewer than `needed` cells were compared."""
+    for i in range(total.shape[0]):
+        mean = total[i] / count[i]
+        total[i] = mean if count[i] >= needed and mean <= _LARGEST else _INFINITE
+
+
+@compiled
+def any_within(values: Any, limit: Any) -> bool:
+    """Return whether any of `values` is at most `limit`; NaN is not."""
+    hit = 0
+    for i in range(values.shape[0]):
+        hit |= values[i] <= limit
+    return hit != 0
+
+
+@compiled
+def place_of(starts: Any, t: int) -> int:
+    """Return the first place in rising `starts` that holds at least `t`."""
+    low, high = 0, starts.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] < t:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def offer(heap_d: Any, heap_i: Any, distance: Any, index: Any) -> None:
+    """Put (distance, index) into a heap of the k smallest, the greatest of them at its root."""
+    if distance > heap_d[0] or (distance == heap_d[0] and index >= heap_i[0]):
+        return
+    size = heap_d.shape[0]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            heap_d[right] > heap_d[child] or (heap_d[right] == heap_d[child] and heap_i[right] > heap_i[child])
+        ):
+            child = right
+        if heap_d[child] < distance or (heap_d[child] == distance and heap_i[child] < index):
+            break
+        heap_d[hole], heap_i[hole] = heap_d[child], heap_i[child]
+        hole = child
+    heap_d[hole], heap_i[hole] = distance, index
+
+
+@compiled
+def limit_of(heap_d: Any, count: Any) -> Any:
+    """Return the sum above which no mean over `count` cells can enter the heap."""
+    return min(heap_d[0] * count * _MARGIN, _LARGEST)
+
+
+@compiled
+def offer_tile(values: Any, count: Any, tile: Any, starts: Any, barred: Any, heap_d: Any, heap_i: Any) -> None:
+    """Offer the windows of a tile, whose summed distances over `count` cells are `values`.
+
+    A tile is (first start, end of starts, kind, first candidate). Of kind FULL every start is a candidate, of kind
+    GAPS some are, and PACKED ones are candidates gathered from anywhere. Windows that start in
+    [barred[0], barred[1]) are passed over; `starts` are all the candidates' starts.
+    """
+    limit = limit_of(heap_d, count)
+    if not any_within(values, limit):
+        return
+    for a in range(0, values.shape[0], 64):
+        chunk = values[a : a + 64]
+        if not any_within(chunk, limit):
+            continue
+        for i in range(chunk.shape[0]):
+            if not chunk[i] <= limit:
+                continue
+            index = tile[3] + a + i
+            if tile[2] == GAPS:
+                index = place_of(starts, tile[0] + a + i)
+            if barred[0] <= starts[index] < barred[1]:
+                continue
+            offer(heap_d, heap_i, chunk[i] / count, index)
+            limit = limit_of(heap_d, count)
+
+
+@compiled
+def mark_candidates(penalty: Any, start: int, starts: Any) -> None:
+    """Fill `penalty` with 0 where a candidate starts at `start` + i, infinity elsewhere."""
+    penalty[:] = _INFINITE
+    c = place_of(starts, start)
+    while c < starts.shape[0] and starts[c] < start + penalty.shape[0]:
+        penalty[starts[c] - start] = _ZERO
+        c += 1
+
+
+@compiled
+def pour(heap_d: Any, heap_i: Any, more_d: Any, more_i: Any) -> None:
+    """Offer all of one heap to another."""
+    for i in range(more_d.shape[0]):
+        offer(heap_d, heap_i, more_d[i], more_i[i])
+
+
+@compiled
+def sort_heaps(heaps_d: Any, heaps_i: Any) -> None:
+    """Sort each row's heap in place, by distance, then by index."""
+    size = heaps_d.shape[1]
+    for row in range(heaps_d.shape[0]):
+        d, j = heaps_d[row], heaps_i[row]
+        for last in range(size - 1, 0, -1):
+            top_d, top_i = d[0], j[0]
+            moved_d, moved_i = d[last], j[last]
+            d[last], j[last] = top_d, top_i
+            d[0], j[0] = _INFINITE, NONE
+            offer(d[:last], j[:last], moved_d, moved_i)

@@ -1,0 +1,133 @@
+"""Second moments of the training data at every lag: all that regressions for any S are assembled from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DENSE_LIMIT = 1024  # variables; above it the moments are kept as a few common factors and each variable's own rest
+RANK = 192
+_STEPS_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class LagMoments:
+    """Covariances E[z_t[i] z_{t+l}[j]] of normalized readings for the lags l = 0 .. L-1.
+
+    Either whole, or for many variables as common factors plus what is each variable's own:
+    loadings @ factors[l] @ loadings' + diag(own[l]).
+
+    Parameters
+    ----------
+    whole
+        [L, n, n], or empty
+    loadings, factors, own
+        [n, r], [L, r, r] and [L, n], or empty
+    """
+
+    whole: NDArray[np.float32]
+    loadings: NDArray[np.float32]
+    factors: NDArray[np.float32]
+    own: NDArray[np.float32]
+
+    @classmethod
+    def fit(
+        cls, normal: NDArray[np.float32], lags: int, *, dense_limit: int = DENSE_LIMIT, rank: int = RANK
+    ) -> LagMoments:
+        """Compute the moments of a series [t, n] in its normalized space.
+
+        Missing readings count as 0, the usual value, and sums are divided by the number of steps: with counts of
+        pairs instead the matrices of a regression would not be positive definite.
+
+        Examples
+        --------
+        >>> z = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], dtype=np.float32)
+        >>> LagMoments.fit(z, lags=2).block(1, [0], [1])  # (1 * 2 + 0 * 0) / 3
+        array([[0.6666667]], dtype=float32)
+        """
+        z = np.nan_to_num(normal, nan=0.0).astype(np.float32, copy=False)
+        nothing = np.zeros(0, dtype=np.float32)
+        if z.shape[1] <= dense_limit:
+            return cls(_lagged(z, lags), nothing, nothing, nothing)
+        loadings = _loadings(z, rank)  # [n, r]
+        scores = z @ loadings  # [t, r]
+        rest = z - scores @ loadings.T  # [t, n]
+        own = np.stack([(rest[: len(rest) - lag] * rest[lag:]).sum(axis=0) for lag in range(lags)]) / len(
+            rest
+        )  # [L, n]
+        return cls(nothing, loadings, _lagged(scores, lags), own.astype(np.float32))
+
+    @property
+    def lags(self) -> int:
+        """How many lags there are."""
+        return len(self.whole) or len(self.factors)
+
+    def block(self, lag: int, rows: Any, columns: Any) -> NDArray[np.float32]:
+        """E[z_t[rows] z_{t+lag}[columns]], [rows, columns]; a lag below 0 looks back."""
+        first, second = np.asarray(rows), np.asarray(columns)
+        if lag < 0:
+            return self.block(-lag, second, first).T
+        if len(self.whole):
+            return np.asarray(self.whole[lag][first[:, None], second])
+        common = self.loadings[first] @ self.factors[lag] @ self.loadings[second].T
+        return np.asarray(common + np.where(first[:, None] == second, self.own[lag][first][:, None], np.float32(0)))
+
+    def gram(self, variables: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Covariance of some variables at some steps with themselves, [steps * s, steps * s], step by step."""
+        s, p = len(variables), len(steps)
+        matrix = np.empty((p, s, p, s))
+        blocks: dict[int, NDArray[np.float32]] = {}
+        for a in range(p):
+            for c in range(a, p):
+                lag = int(steps[c] - steps[a])
+                if lag not in blocks:
+                    blocks[lag] = self.block(lag, variables, variables)
+                matrix[a, :, c, :] = blocks[lag]
+                matrix[c, :, a, :] = blocks[lag].T
+        return matrix.reshape(p * s, p * s)
+
+    def cross(
+        self,
+        variables: NDArray[np.int64],
+        steps: NDArray[np.int64],
+        others: NDArray[np.int64],
+        times: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """Covariance of variables at steps with others at times, [steps * s, times * others]."""
+        matrix = np.empty((len(steps), len(variables), len(times), len(others)), dtype=np.float32)
+        blocks: dict[int, NDArray[np.float32]] = {}
+        for a, step in enumerate(steps):
+            for c, time in enumerate(times):
+                lag = int(time - step)
+                if lag not in blocks:
+                    blocks[lag] = self.block(lag, variables, others)
+                matrix[a, :, c, :] = blocks[lag]
+        return matrix.reshape(len(steps) * len(variables), len(times) * len(others))
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """What to keep on disk."""
+        return {name: getattr(self, name) for name in ("whole", "loadings", "factors", "own")}
+
+
+def _lagged(z: NDArray[np.float32], lags: int) -> NDArray[np.float32]:
+    steps, n = z.shape
+    moments = np.zeros((lags, n, n), dtype=np.float32)
+    for lag in range(min(lags, steps - 1)):
+        total = np.zeros((n, n))
+        for first in range(0, steps - lag, _STEPS_AT_ONCE):
+            last = min(first + _STEPS_AT_ONCE, steps - lag)
+            total += z[first:last].T @ z[first + lag : last + lag]
+        moments[lag] = total / steps
+    return moments
+
+
+def _loadings(z: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
+    """The directions of most variance, orthonormal, [n, r]."""
+    from sklearn.utils.extmath import randomized_svd
+
+    sample = z[:: max(1, len(z) // 8192)]
+    _, _, rows = randomized_svd(sample, n_components=min(rank, min(sample.shape) - 1), random_state=0, n_iter=3)
+    return np.ascontiguousarray(rows.T, dtype=np.float32)

@@ -1,0 +1,132 @@
+"""The space in which windows are compared and completed: readings as deviations from what is usual at that hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.calendar import slot_of_day, slots_a_day
+from subcast.scaling import Scaler
+from subcast.windows import Windows
+
+_SMOOTHING = 15 / 1440  # of a day, on either side
+_FLOOR = 0.3  # the spread at an hour is at least this share of the variable's whole spread
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Normalizer:
+    """Normalized coordinates: (reading - center) / spread, where both may depend on the time of day.
+
+    Parameters
+    ----------
+    center, spread
+        [k, n]: for each of the k slots of the day (k = 1 when the time of day does not count)
+
+    Examples
+    --------
+    >>> space = Normalizer(np.array([[1.0, 10.0]]), np.array([[2.0, 5.0]]))
+    >>> space.normalize(np.array([[[3.0, 15.0]]]), np.zeros((1, 1), dtype=int))
+    array([[[1., 1.]]], dtype=float32)
+    """
+
+    center: NDArray[np.float32]
+    spread: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, train: Windows, *, per_variable: bool = True, daily_profile: bool = True) -> Normalizer:
+        """Take center and spread from the steps that the training windows look at.
+
+        A daily profile needs times, steps shorter than a day and a few days of them; without, one slot serves.
+        """
+        scaler = Scaler.fit(train, per_variable=per_variable)
+        n = train.series.n_variables
+        center = np.broadcast_to(scaler.mean, (1, n)).astype(np.float64)
+        spread = np.broadcast_to(scaler.scale, (1, n)).astype(np.float64)
+        used = train.series[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
+        slots = slots_a_day(used.times) if daily_profile else 1
+        if slots > 1 and used.times is not None:
+            normal = (used.values - center) / spread  # [t, n]
+            mean, scale = _profile(normal, slot_of_day(used.times, slots), slots)
+            center, spread = center + spread * mean, spread * scale  # [k, n]
+        return cls(center.astype(np.float32), spread.astype(np.float32))
+
+    @property
+    def slots(self) -> int:
+        """How many parts the day has."""
+        return self.center.shape[0]
+
+    def normalize(
+        self, values: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Bring readings [..., t, s] at time slots [..., t] into this space."""
+        center, spread = self._tables(slots, variables)
+        return ((values - center) / spread).astype(np.float32)
+
+    def restore(
+        self, normal: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Bring values [..., t, s] of this space back to raw units."""
+        center, spread = self._tables(slots, variables)
+        return (normal * spread + center).astype(np.float32)
+
+    def spread_of(self, variables: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A typical spread of each variable, [s], to compare errors of variables in different units."""
+        return np.asarray(np.sqrt((self.spread[:, variables].astype(np.float64) ** 2).mean(axis=0)))
+
+    def _tables(
+        self, slots: NDArray[np.int64], variables: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        center = self.center if variables is None else self.center[:, variables]
+        spread = self.spread if variables is None else self.spread[:, variables]
+        if self.slots == 1:
+            return center[0], spread[0]
+        return center[slots], spread[slots]  # [..., t, s]
+
+    def guess_slots(self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Guess the slot of each window's first step, [b], from readings [b, t, s] that came without times.
+
+        The slot at which the readings are nearest to what is usual; where the hour makes no difference any will do.
+        """
+        b, t, _ = values.shape
+        if self.slots == 1:
+            return np.zeros(b, dtype=np.int64)
+        steps = (np.arange(self.slots)[:, None] + np.arange(t)) % self.slots  # [k, t]
+        center, spread = self.center[steps][:, :, variables], self.spread[steps][:, :, variables]  # [k, t, s]
+        best = np.empty(b, dtype=np.int64)
+        rows = max(1, _CHUNK // center.size)
+        for first in range(0, b, rows):
+            part = values[first : first + rows, None]  # [rows, 1, t, s]
+            best[first : first + rows] = np.nansum(np.abs(part - center) / spread, axis=(2, 3)).argmin(axis=1)
+        return best
+
+
+def _profile(
+    normal: NDArray[np.floating[Any]], slot: NDArray[np.int64], slots: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and (floored) deviation of each variable at each slot, smoothed over its neighbors, [k, n] each."""
+    known = ~np.isnan(normal)
+    count = _smooth(_sums(known.astype(np.float64), slot, slots))
+    total = _smooth(_sums(np.where(known, normal, 0.0), slot, slots))
+    mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+    residual = np.where(known, normal - mean[slot], 0.0) ** 2  # [t, n]
+    squares = _smooth(_sums(residual, slot, slots))
+    deviation = np.sqrt(np.divide(squares, count, out=np.zeros_like(squares), where=count > 0))
+    overall = np.sqrt(residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1))  # [n]
+    floor = np.where(overall > 0, _FLOOR * overall, 1.0)
+    return mean, np.maximum(deviation, floor)
+
+
+def _sums(values: NDArray[np.float64], slot: NDArray[np.int64], slots: int) -> NDArray[np.float64]:
+    total = np.zeros((slots, values.shape[1]))
+    np.add.at(total, slot, values)
+    return total
+
+
+def _smooth(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum over each slot and those within a quarter of an hour, around midnight too."""
+    reach = min(round(_SMOOTHING * len(table)), (len(table) - 1) // 2)
+    return np.sum([np.roll(table, shift, axis=0) for shift in range(-reach, reach + 1)], axis=0)

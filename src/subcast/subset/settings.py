@@ -1,0 +1,199 @@
+"""What decides a forecast from a subset: every knob by name, given by hand or found on validation windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.axes import check_whole
+from subcast.errors import InputError
+from subcast.weighting import WEIGHTINGS
+
+CENTERS = ("median", "mean")
+METRICS = ("mae", "rmse")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How absent variables are completed and forecasts combined.
+
+    Parameters
+    ----------
+    neighbors
+        m, how many past windows a forecast leans on
+    exponent
+        b of the distance |difference|^b
+    weighting
+        "uniform", "distance" (DDW), "rank" (rank-order centroid) or, without pooling, "forecast" (FDW)
+    temperature
+        tau of DDW and FDW
+    pool
+        whether the completed windows are averaged and forecast once, or each is forecast and the forecasts averaged
+    correction
+        alpha: 0 borrows a neighbor's readings as they are; 1 adds all that a regression makes of what the neighbor
+        gets wrong on S
+    ridge
+        lambda of that regression, and of the specialist's, in units of a variable's variance
+    regression_share
+        how much of the same regression the specialist adds to the neighbors' own futures, 0 to 1
+    center
+        what the specialist takes of the neighbors' futures: their "median" (for absolute errors) or "mean"
+    shares
+        at which |S| / N the blend is given, in increasing order
+    blend
+        [shares, h]: the specialist's share of the forecast of a variable in S; between shares it is interpolated,
+        and it tends to 0 as S approaches all variables
+    blend_absent
+        the same for variables that are absent (virtual sensors); `blend` when empty
+    daily_profile
+        whether readings are seen as deviations from each variable's usual course of the day
+    time_of_day_weight
+        weight of the time of day in the distance, with a daily profile
+    features_in_distance
+        whether the input features (time of day) count in the distance and are borrowed, as in the paper
+    per_variable
+        whether each variable has its own mean and deviation in the bank
+    bank_share
+        the share of the training windows that may be neighbors: one drawn from each of so many equal stretches
+    """
+
+    neighbors: int = 20
+    exponent: float = 0.5
+    weighting: str = "uniform"
+    temperature: float = 0.1
+    pool: bool = True
+    correction: float = 0.5
+    ridge: float = 0.1
+    regression_share: float = 1.0
+    center: str = "median"
+    shares: tuple[float, ...] = (0.15, 0.5, 0.85)
+    blend: tuple[tuple[float, ...], ...] = ()
+    blend_absent: tuple[tuple[float, ...], ...] = ()
+    daily_profile: bool = True
+    time_of_day_weight: float = 0.05
+    features_in_distance: bool = False
+    per_variable: bool = True
+    bank_share: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole("neighbors", self.neighbors)
+        _check_range("exponent", self.exponent, 0, None, open_low=True)
+        _check_range("temperature", self.temperature, 0, None, open_low=True)
+        _check_range("correction", self.correction, 0, 1)
+        _check_range("ridge", self.ridge, 0, None)
+        _check_range("regression_share", self.regression_share, 0, 1)
+        _check_range("time_of_day_weight", self.time_of_day_weight, 0, None)
+        _check_range("bank_share", self.bank_share, 0, 1, open_low=True)
+        if self.weighting not in WEIGHTINGS:
+            raise InputError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {self.weighting!r}")
+        if self.pool and self.weighting == "forecast":
+            raise InputError(
+                "weighting 'forecast' needs the forecast of each completed window: set pool=False, or weigh by "
+                "'uniform', 'distance' or 'rank'"
+            )
+        if self.center not in CENTERS:
+            raise InputError(f"center must be one of {', '.join(CENTERS)}, got {self.center!r}")
+        for name in ("pool", "daily_profile", "features_in_distance", "per_variable"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        shares = _numbers("shares", self.shares, 1)
+        if not shares.size or (np.diff(shares) <= 0).any() or shares[0] <= 0 or shares[-1] > 1:
+            raise InputError(f"shares must be numbers above 0 and at most 1 in increasing order, got {self.shares!r}")
+        for name in ("blend", "blend_absent"):
+            self._check_table(name)
+
+    def _check_table(self, name: str) -> None:
+        table = getattr(self, name)
+        if isinstance(table, tuple | list) and not len(table):
+            return
+        rows = _numbers(name, table, 2)
+        if len(rows) != len(self.shares):
+            raise InputError(f"{name} must have one row for each of the {len(self.shares)} shares, got {table!r}")
+        if (rows < 0).any() or (rows > 1).any():
+            raise InputError(f"{name} must hold shares from 0 to 1, got {table!r}")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Settings:
+        """Give the published method: borrow, five neighbors, one forecast each, FDW."""
+        published = cls(
+            neighbors=5,
+            weighting="forecast",
+            pool=False,
+            correction=0.0,
+            regression_share=0.0,
+            center="mean",
+            daily_profile=False,
+            time_of_day_weight=0.0,
+            features_in_distance=True,
+            per_variable=False,
+        )
+        return replace(published, **changes)
+
+    @property
+    def uses_specialist(self) -> bool:
+        """Whether the specialist has any share."""
+        return any(any(row) for row in self.blend) or any(any(row) for row in self.blend_absent)
+
+    @property
+    def uses_regression(self) -> bool:
+        """Whether anything is regressed, so that moments are needed."""
+        return self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
+
+    def blend_at(self, share: float, horizon: int, *, absent: bool = False) -> NDArray[np.float64]:
+        """The specialist's share of each horizon step, [h], when this share of the variables is present.
+
+        >>> settings = Settings(shares=(0.2, 0.6), blend=((0.4, 0.6), (0.2, 0.2)))
+        >>> settings.blend_at(0.4, 2).round(3), settings.blend_at(0.8, 2).round(3), settings.blend_at(1.0, 2)
+        (array([0.3, 0.4]), array([0.1, 0.1]), array([0., 0.]))
+        """
+        table = (self.blend_absent or self.blend) if absent else self.blend
+        if not table:
+            return np.zeros(horizon)
+        rows = np.vstack([np.asarray(table, dtype=np.float64), np.zeros(horizon)])  # [shares + 1, h]
+        knots = np.append(self.shares, 1.0)
+        if absent:  # nothing is absent when all are present: no need to fade
+            rows[-1] = rows[-2]
+        return np.array([np.interp(share, knots, column) for column in rows.T])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Settings:
+        """Make settings of what `to_dict` gave, also after a round trip through JSON."""
+        known = {field.name for field in fields(cls)}
+        unknown = set(stored) - known
+        if unknown:
+            raise InputError(f"settings has no {', '.join(sorted(unknown))}; it knows {', '.join(sorted(known))}")
+        tables = {
+            name: tuple(tuple(row) for row in stored[name]) for name in ("blend", "blend_absent") if name in stored
+        }
+        shares = {"shares": tuple(stored["shares"])} if "shares" in stored else {}
+        return cls(**{**stored, **tables, **shares})
+
+
+def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:
+    """A tuple of numbers (or of rows of them) as an array."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(())
+    if array.ndim != axes or np.isnan(array).any():
+        kind = "a tuple of numbers" if axes == 1 else "a tuple of rows of numbers, one a share, an entry for each step"
+        raise InputError(f"{argument} must be {kind}, got {value!r}")
+    return array
+
+
+def _check_range(argument: str, value: object, low: float, high: float | None, *, open_low: bool = False) -> None:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    found = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
+    fits = number and np.isfinite(found) and (found > low if open_low else found >= low)
+    if not fits or (high is not None and found > high):
+        wanted = f"above {low}" if open_low else f"at least {low}"
+        wanted += f" and at most {high}" if high is not None else ""
+        raise InputError(f"{argument} must be a number {wanted}, got {value!r}")

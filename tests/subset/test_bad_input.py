@@ -1,0 +1,329 @@
+"""Whatever is wrong is said in one sentence that names it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subcast as sc
+from subcast.errors import InputError
+from subcast.series import Series
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, last_reading, mixing, walk, waves
+
+INF = float("inf")
+
+
+@pytest.fixture(scope="module")
+def frame(wave_parts):
+    return wave_parts.test.series.to_frame().iloc[:LOOKBACK]
+
+
+def refuses(call, *words):
+    with pytest.raises(InputError) as error:
+        call()
+    assert_one_sentence(error, *words)
+
+
+# The constructor
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "mape"}, ("metric", "'mape'", "mae")),
+        ({"neighbors": 5}, ("'neighbors'", "neighbors")),
+        ({"levels": [1.2]}, ("levels", "1.2")),
+        ({"levels": 0}, ("levels", "0")),
+        ({"levels": ["many"]}, ("levels", "'many'")),
+        ({"seconds": 0}, ("seconds", "0")),
+        ({"seconds": -3}, ("seconds", "-3")),
+        ({"neighbors": 0}, ("neighbors", "0")),
+        ({"weighting": "forecast"}, ("weighting", "pool=False")),
+        ({"settings": sc.Settings(), "ridge": 1.0}, ("settings", "'ridge'")),
+    ],
+    ids=str,
+)
+def test_constructor(options, words):
+    refuses(lambda: sc.SubsetForecaster(mixing, **options), *words)
+
+
+def test_unknown_option_of_the_published_method():
+    refuses(lambda: sc.SubsetForecaster.paper(mixing, neighbors=3), "'neighbors'")
+
+
+# Fitting
+
+
+def windows_of(part, variables):
+    return part.series.select(variables).windows(LOOKBACK, HORIZON)
+
+
+def fit(train, val=None, model=mixing, **options):
+    return sc.SubsetForecaster(model, progress=False, **options).fit(train, val)
+
+
+@pytest.mark.parametrize(
+    ("train", "val", "words"),
+    [
+        (lambda p: p.train.series, lambda p: p.val, ("train", "Series")),
+        (lambda p: p.train.readings, lambda p: None, ("train", "ndarray")),
+        (lambda p: p, lambda p: None, ("train", "Split")),
+        (lambda p: None, lambda p: None, ("train", "NoneType")),
+        (lambda p: p.train, lambda p: p.val.series.to_frame(), ("val", "DataFrame")),
+        (lambda p: p.train[:0], lambda p: None, ("train", "no windows")),
+        (lambda p: p.train, lambda p: p.val.series.windows(5, HORIZON), ("val", "5 + 3", "6 + 3")),
+        (lambda p: p.train, lambda p: p.val.series.windows(LOOKBACK, 2), ("val", "6 + 2")),
+        (
+            lambda p: p.train,
+            lambda p: p.val.series.select([1, 0, 2, 3, 4, 5]).windows(LOOKBACK, HORIZON),
+            ("val", "variables"),
+        ),
+        (lambda p: p.train, lambda p: p.val.series.select([0, 1]).windows(LOOKBACK, HORIZON), ("val", "variables")),
+    ],
+)
+def test_fit(wave_parts, train, val, words):
+    refuses(lambda: fit(train(wave_parts), val(wave_parts)), *words)
+
+
+def test_val_with_other_time_features(wave_parts):
+    other = wave_parts.val.series.with_features("time_of_day").windows(LOOKBACK, HORIZON)
+    refuses(lambda: fit(wave_parts.train, other), "features")
+
+
+class Noise:
+    """A model that never says the same twice."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x):
+        return mixing(x) + self.rng.normal(size=(len(x), HORIZON, x.shape[2]))
+
+
+class Dropout(Noise):
+    """Half of the variables are dropped, others every time."""
+
+    def __call__(self, x):
+        return mixing(x * (self.rng.random((1, 1, x.shape[2], 1)) < 0.5))
+
+
+def batch_statistics(x):
+    """A forecast that depends on the other windows of the batch."""
+    return mixing(x) - x[..., 0].mean()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        pytest.param(lambda x: mixing(x)[:, :2], ("(4, 2, 6)", "(4, 3, 6)"), id="a step short"),
+        pytest.param(lambda x: mixing(x)[:, :, :5], ("(4, 3, 5)", "(4, 3, 6)"), id="a variable short"),
+        pytest.param(lambda x: mixing(x).swapaxes(1, 2), ("(4, 6, 3)", "(4, 3, 6)"), id="axes in another order"),
+        pytest.param(lambda x: mixing(x)[0], ("(3, 6)",), id="no batch"),
+        pytest.param(lambda x: float(mixing(x).mean()), ("shape ()",), id="a number"),
+        pytest.param(lambda x: None, ("NoneType",), id="nothing"),
+        pytest.param(lambda x: np.full((len(x), 3, 6), "rain"), ("not an array of numbers",), id="text"),
+        pytest.param(lambda x: mixing(x) * np.nan, ("NaN",), id="NaN"),
+        pytest.param(Noise(), ("not deterministic", "evaluation mode"), id="noise"),
+        pytest.param(Dropout(), ("not deterministic", "evaluation mode"), id="dropout"),
+        pytest.param(batch_statistics, ("not deterministic", "batch"), id="batch statistics"),
+    ],
+)
+def test_models(wave_parts, model, words):
+    refuses(lambda: fit(wave_parts.train, model=model), *words)
+
+
+def test_a_model_of_other_sizes(wave_parts):
+    model = sc.adapters.from_callable(mixing, lookback=12, horizon=HORIZON)
+    refuses(lambda: fit(wave_parts.train, model=model), "lookback 12", "6")
+    named = sc.adapters.from_callable(mixing, lookback=LOOKBACK, horizon=HORIZON, variables=list("abcdef"))
+    refuses(lambda: fit(wave_parts.train, model=named), "variables", "'wave-0'")
+
+
+def test_no_model_at_all(wave_parts):
+    refuses(lambda: fit(wave_parts.train, model=42), "model", "int")
+
+
+def test_a_model_that_writes_into_its_inputs_is_fine(wave_parts):
+    def scribbling(x):
+        y = mixing(x)
+        x[...] = -1e6
+        return y
+
+    ours, theirs = (fit(wave_parts.train, model=model, settings=sc.Settings()) for model in (scribbling, mixing))
+    np.testing.assert_array_equal(
+        ours.predict_many(wave_parts.test, [1, 2]).mean, theirs.predict_many(wave_parts.test, [1, 2]).mean
+    )
+
+
+def test_a_blend_of_another_horizon(wave_parts):
+    refuses(lambda: fit(wave_parts.train, settings=sc.Settings(blend=((0.5,) * 2,) * 3)), "blend", "3")
+
+
+# Before fitting
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda robust: robust.predict(np.zeros((6, 6))),
+        lambda robust: robust.predict_many(np.zeros((1, 6, 6))),
+        lambda robust: robust.update(np.zeros(6)),
+        lambda robust: robust.save("nowhere"),
+        lambda robust: robust.variables,
+        lambda robust: robust.lookback,
+        lambda robust: robust.horizon,
+    ],
+)
+def test_not_fitted(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refuses(lambda: call(sc.SubsetForecaster(mixing)), "not fitted", "fit(train, val)")
+    assert not list(tmp_path.iterdir())
+
+
+# predict
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda f: f.iloc[:4], ("recent", "4 steps", "6"), id="too short"),
+        pytest.param(lambda f: f.rename(columns={"wave-3": "wave-33"}), ("wave-33", "wave-3"), id="unknown column"),
+        pytest.param(lambda f: f.iloc[::-1], ("recent", "back in time"), id="backwards"),
+        pytest.param(lambda f: f.set_axis([f.index[0]] * 6), ("recent", "twice"), id="the same time"),
+        pytest.param(
+            lambda f: f.set_axis(pd.date_range("2024-03-20", periods=6, freq="10min")), ("recent", "10", "h"), id="rate"
+        ),
+        pytest.param(
+            lambda f: f.set_axis(pd.date_range("2024-03-20", periods=6, freq="2h")), ("recent", "2", "h"), id="slower"
+        ),
+        pytest.param(lambda f: f.assign(**{"wave-2": INF}), ("recent", "infinite", "'wave-2'"), id="infinity"),
+        pytest.param(lambda f: f.assign(**{"wave-2": "rain"}), ("'wave-2'", "'rain'"), id="text"),
+        pytest.param(lambda f: f * np.nan, ("recent", "no reading"), id="nothing there"),
+        pytest.param(lambda f: f[[]], ("recent", "no reading"), id="no columns"),
+        pytest.param(lambda f: f.to_numpy()[:, :4], ("recent", "6 variables", "4"), id="unnamed array"),
+        pytest.param(lambda f: f.to_numpy()[None], ("recent", "(1, 6, 6)"), id="an axis too many"),
+        pytest.param(lambda f: "recent.csv", ("recent", "Series.read"), id="a path"),
+        pytest.param(lambda f: None, ("recent", "NoneType"), id="nothing"),
+    ],
+)
+def test_predict(tuned, frame, change, words):
+    refuses(lambda: tuned.predict(change(frame)), *words)
+
+
+def test_names_and_times_of_an_array(tuned, frame):
+    values = frame.to_numpy()
+    refuses(lambda: tuned.predict(values[:, :2], names=["wave-0", "tide"]), "tide")
+    refuses(lambda: tuned.predict(values[:, :2], names=["wave-0"]), "names", "2")
+    refuses(lambda: tuned.predict(values, times=frame.index[:3]), "times", "6")
+    refuses(lambda: tuned.predict(values, levels=[2]), "levels", "2")
+    refuses(lambda: tuned.predict(frame, names=list(frame.columns)), "names")
+
+
+# predict_many
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda w: w[:, :5], ("windows", "6 steps", "5"), id="lookback"),
+        pytest.param(lambda w: w[:, :, :4], ("windows", "6 variables", "4"), id="variables"),
+        pytest.param(lambda w: w[0], ("windows", "(6, 6)"), id="one window"),
+        pytest.param(lambda w: np.stack([w, w], axis=3), ("windows", "1 features", "2"), id="features"),
+        pytest.param(lambda w: np.where(w == w[0, 0, 0], INF, w), ("windows", "infinities"), id="infinity"),
+        pytest.param(lambda w: w.astype(str), ("windows", "numbers"), id="text"),
+        pytest.param(lambda w: w * np.nan, ("windows", "no reading"), id="nothing there"),
+    ],
+)
+def test_predict_many(tuned, wave_parts, change, words):
+    refuses(lambda: tuned.predict_many(change(np.array(wave_parts.test.readings[:3]))), *words)
+
+
+@pytest.mark.parametrize(
+    ("present", "words"),
+    [
+        (["wave-1", "tide"], ("present", "'tide'")),
+        ([0, 6], ("present", "6", "0 to 5")),
+        ([0, 0], ("present", "twice")),
+        ([], ("present", "empty")),
+        (np.zeros(6, dtype=bool), ("present", "no True")),
+        (np.ones(5, dtype=bool), ("present", "6", "5")),
+        ([0.5], ("present", "float")),
+    ],
+    ids=str,
+)
+def test_present(tuned, wave_parts, present, words):
+    refuses(lambda: tuned.predict_many(wave_parts.test[:3], present), *words)
+
+
+def test_other_windows(tuned, wave_parts):
+    series = wave_parts.test.series
+    refuses(lambda: tuned.predict_many(series.windows(5, HORIZON)), "windows", "5", "6")
+    refuses(lambda: tuned.predict_many(windows_of(wave_parts.test, [1, 0, 2, 3, 4, 5])), "variables")
+    refuses(lambda: tuned.predict_many(walk(n=6, steps=50).windows(LOOKBACK, HORIZON)), "variables")
+
+
+def test_times_of_windows(tuned, wave_parts):
+    windows = np.array(wave_parts.test.readings[:3])
+    times = wave_parts.test.series.times
+    refuses(lambda: tuned.predict_many(windows, times=times[:2]), "times", "3", "(2,)")
+
+
+@pytest.mark.parametrize(
+    ("windows", "times", "words"),
+    [
+        pytest.param([[1.0, 2.0], [3.0]], None, ("windows",), id="ragged"),
+        pytest.param(np.ones((1, LOOKBACK, 6)), ["noon"], ("times", "noon"), id="times"),
+    ],
+)
+def test_windows_or_times_that_numpy_cannot_read(tuned, windows, times, words):
+    refuses(lambda: tuned.predict_many(windows, times=times), *words)
+
+
+def test_time_features_are_needed(wave_parts):
+    series = waves(n=4, steps=300, features=("time_of_day",))
+    windows = series.windows(LOOKBACK, HORIZON)
+    robust = fit(windows, settings=sc.Settings())
+    refuses(lambda: robust.predict_many(np.array(windows.readings[:2])), "windows", "features")
+    refuses(lambda: robust.predict(np.ones((LOOKBACK, 4))), "times", "time_of_day")
+    inputs = windows.batch([0, 1]).inputs
+    inputs[1, 2, :, 1] = np.nan
+    refuses(lambda: robust.predict_many(inputs), "windows", "time features")
+
+
+def test_time_features_of_the_variables_that_are_there_suffice():
+    windows = waves(n=4, steps=300, features=("time_of_day",)).windows(LOOKBACK, HORIZON)
+    robust = fit(windows, settings=sc.Settings())
+    inputs = windows.batch([0, 9]).inputs
+    whole = robust.predict_many(inputs, [1, 3]).mean
+    inputs[:, :, [0, 2]] = np.nan
+    np.testing.assert_array_equal(robust.predict_many(inputs).mean, whole)
+
+
+def test_a_failed_fit_says_so_and_the_next_works(wave_parts):
+    robust = sc.SubsetForecaster(last_reading, progress=False, settings=sc.Settings())
+    refuses(lambda: robust.fit(wave_parts.train[:0]), "train")
+    robust.fit(wave_parts.train)
+    assert np.isfinite(robust.predict_many(wave_parts.test, [0]).mean).all()
+
+
+def test_a_series_with_infinities_never_gets_that_far():
+    refuses(lambda: Series(np.array([[1.0, INF]])), "values", "infinities")
+
+
+def test_validation_windows_that_are_training_windows(wave_parts):
+    refuses(lambda: sc.SubsetForecaster(mixing, progress=False).fit(wave_parts.train, wave_parts.train), "val", "train")
+
+
+def test_a_refused_model_is_not_kept(wave_parts):
+    noise = np.random.default_rng(0)
+    robust = sc.SubsetForecaster(lambda x: mixing(x) + noise.normal(size=()), progress=False)
+    refuses(lambda: robust.fit(wave_parts.train), "deterministic")
+    refuses(lambda: robust.predict_many(np.array(wave_parts.test.readings[:2])), "not fitted")
+
+
+def test_a_level_that_nothing_can_tell_of():
+    refuses(lambda: sc.SubsetForecaster(mixing, levels=(0.999,)), "levels", "0.99")
+
+
+def test_settings_that_need_moments(wave_parts):
+    robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(wave_parts.train)
+    refuses(lambda: robust.with_settings(sc.Settings.paper(correction=1.0)), "moments")

@@ -1,0 +1,209 @@
+"""Intervals: the quantiles against loops, coverage near what is promised, levels inside one another."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subcast as sc
+from subcast.errors import InputError
+from subcast.series import Series
+from subcast.subset.conformal import PROBABILITIES, Calibration, conformal_quantiles
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mixing, waves
+from twins import subset_twins as twins
+
+LEAST_SPREAD = 0.1  # of the usual spread: neighbors that agree even more are not that sure
+
+
+def loop_quantiles(residuals):
+    """The ceil((n + 1) p)-th smallest above the middle, the floor((n + 1) p)-th below, within what there is."""
+    ordered = sorted(float(x) for x in residuals)
+    count = len(ordered)
+    found = []
+    for p in PROBABILITIES.tolist():
+        exact = round((count + 1) * p, 9)
+        place = math.ceil(exact) if p >= 0.5 else math.floor(exact)
+        found.append(ordered[min(max(place, 1), count) - 1])
+    return found
+
+
+@given(st.lists(st.floats(-100, 100, allow_nan=False, width=32), min_size=1, max_size=250))
+def test_quantiles_against_loops(residuals):
+    found = conformal_quantiles(np.array(residuals))
+    assert found.tolist() == loop_quantiles(residuals)
+    assert (np.diff(found) >= 0).all()
+
+
+def test_quantiles_cover_what_they_promise():
+    """Of n + 1 exchangeable numbers the last is below the p-quantile of the others at least p of the time."""
+    for count in (19, 40, 99):
+        numbers = np.arange(count + 1)
+        for place, p in enumerate(PROBABILITIES):
+            below = [bool(last <= conformal_quantiles(np.delete(numbers, last))[place]) for last in numbers]
+            if p >= 0.5 and math.ceil(round((count + 1) * p, 9)) <= count:
+                assert np.mean(below) >= p - 1e-9
+
+
+def table(seed=0, shares=(0.15, 0.5, 1.0), h=3, n=4):
+    rng = np.random.default_rng(seed)
+    shape = (len(shares), len(PROBABILITIES), h, n)
+    present, absent = np.sort(rng.normal(size=(2, *shape)).astype(np.float32), axis=2)
+    return Calibration(np.array(shares), present, absent, np.array([20.0, 5.0, 0.0]))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.93, 0.99])
+def test_bounds_against_loops(share, level):
+    calibration = table()
+    shares = calibration.shares.tolist()
+
+    def between(knots, heights, x):
+        if x <= knots[0]:
+            return heights[0]
+        for left in range(len(knots) - 1):
+            if x <= knots[left + 1]:
+                part = (x - knots[left]) / (knots[left + 1] - knots[left])
+                return heights[left] + part * (heights[left + 1] - heights[left])
+        return heights[-1]
+
+    for is_absent, source in ((False, calibration.present), (True, calibration.absent)):
+        found = calibration.bounds(level, share, np.array([2, 0]), absent=is_absent)
+        for end, p in enumerate(((1 - level) / 2, (1 + level) / 2)):
+            for q in range(3):
+                for column, variable in enumerate((2, 0)):
+                    at_share = [
+                        between(shares, source[:, place, q, variable].tolist(), share)
+                        for place in range(len(PROBABILITIES))
+                    ]
+                    wanted = between(PROBABILITIES.tolist(), at_share, p)
+                    assert found[end, q, column] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_the_expected_gap_lies_between_what_was_measured():
+    calibration = table()
+    assert calibration.gap_at(0.15) == 20
+    assert calibration.gap_at(0.325) == pytest.approx(12.5)
+    assert calibration.gap_at(1.0) == 0
+    assert calibration.gap_at(0.01) == 20
+
+
+def nothing(x):
+    """A forecast of 0: the best there is for noise."""
+    return np.zeros((len(x), HORIZON, x.shape[2]))
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """Independent readings, each variable with a deviation of its own, and a wrapper calibrated on them."""
+    values = np.random.default_rng(0).normal(size=(3000, 6)) * [1, 2, 5, 0.1, 30, 1]
+    parts = Series(values).split(LOOKBACK, HORIZON, shares=(0.4, 0.4, 0.2))
+    robust = sc.SubsetForecaster(nothing, settings=sc.Settings(neighbors=10), progress=False, levels=(0.9, 0.5, 0.8))
+    return robust.fit(parts.train, parts.val), parts.test
+
+
+def coverage(found, windows, order, level):
+    lower, upper = found.interval(level)
+    truth = windows.targets[:, :, order]
+    return ((lower <= truth) & (truth <= upper)).mean(axis=0)
+
+
+@pytest.mark.parametrize("present", [[0], [1, 2, 4], [0, 1, 2, 3, 4, 5]], ids=str)
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_coverage_on_noise(noise, present, level):
+    robust, test = noise
+    found = robust.predict_many(test, present, absent=True)
+    order = present + [i for i in range(6) if i not in present]
+    inside = coverage(found, test, order, level)  # [h, n]
+    assert inside.mean() == pytest.approx(level, abs=0.035)
+    assert np.abs(inside - level).max() < 0.12  # of each variable and step
+
+
+def test_levels_lie_inside_one_another(noise, tuned, wave_parts):
+    for robust, windows in ((noise[0], noise[1]), (tuned, wave_parts.test)):
+        found = robust.predict_many(windows, [0, 3], absent=True, levels=(0.99, 0.9, 0.5, 0.1))
+        for wide, narrow in ((0.99, 0.9), (0.9, 0.5), (0.5, 0.1)):
+            outer, inner = found.interval(wide), found.interval(narrow)
+            assert (outer[0] <= inner[0]).all()
+            assert (inner[1] <= outer[1]).all()
+        lower, upper = found.interval(0.9)
+        assert (lower < upper).all()
+
+
+def test_a_good_forecast_lies_inside_its_interval(noise):
+    robust, test = noise
+    found = robust.predict_many(test, [0, 3])
+    lower, upper = found.interval(0.5)
+    assert ((lower < found.mean) & (found.mean < upper)).all()
+
+
+def test_fewer_variables_a_larger_gap(tuned, wave_parts):
+    few, many = (tuned.predict_many(wave_parts.test, s, absent=True) for s in ([0], [0, 1, 2, 4, 5]))
+    assert few.expected_gap > many.expected_gap > 0
+
+
+def test_intervals_are_as_wide_as_the_neighbors_lie_apart(tuned, wave_parts):
+    """In units of the hour's usual spread and of how far the neighbors' futures are apart, all bounds are alike."""
+    train, test = wave_parts.train, wave_parts.test
+    past = hours_of(train.series)
+    center, spread = twins.space(train.series.values, past, 24, list(train.starts), LOOKBACK)
+    found = tuned.predict_many(test[::7], [1, 4], absent=True)
+    order = [int(name[-1]) for name in found.variables]
+    hours = hours_of(test.series)
+    lower, upper = (np.empty(found.mean.shape) for _ in range(2))
+    units = []
+    for window, start in enumerate(test[::7].starts):
+        for q in range(HORIZON):
+            for column, variable in enumerate(order):
+                futures = []
+                for neighbor in found.neighbor_index[window].tolist():
+                    step = neighbor + LOOKBACK + q
+                    slot = past[step]
+                    futures.append(
+                        (float(train.series.values[step][variable]) - center[slot][variable]) / spread[slot][variable]
+                    )
+                mean = sum(futures) / len(futures)
+                apart = sum((x - mean) ** 2 for x in futures) / len(futures)
+                unit = spread[hours[start + LOOKBACK + q]][variable] * math.sqrt(apart + LEAST_SPREAD**2)
+                units.append(unit)
+                point = found.mean[window, q, column]
+                lower[window, q, column] = (found.lower[window, q, column] - point) / unit
+                upper[window, q, column] = (found.upper[window, q, column] - point) / unit
+    np.testing.assert_allclose(lower, np.broadcast_to(lower[0], lower.shape), atol=2e-3)
+    np.testing.assert_allclose(upper, np.broadcast_to(upper[0], upper.shape), atol=2e-3)
+    assert max(units) > 2 * min(units)  # they are not all of one width
+
+
+def test_intervals_scale_with_the_variable(noise):
+    robust, test = noise
+    found = robust.predict_many(test, [3, 4])  # deviations of 0.1 and 30
+    width = (found.upper - found.lower).mean(axis=(0, 1))
+    assert width[1] / width[0] == pytest.approx(300, rel=0.3)
+
+
+def test_levels_of_the_wrapper_and_of_a_request(tuned, wave_parts):
+    assert tuned.predict_many(wave_parts.test[:2], [0]).levels == (0.9, 0.5)
+    found = tuned.predict_many(wave_parts.test[:2], [0], levels=(0.8,))
+    assert found.levels == (0.8,)
+    assert found.bounds.shape == (1, 2, 2, HORIZON, 1)
+    assert tuned.predict_many(wave_parts.test[:2], [0], levels=()).bounds is None
+    assert tuned.predict(wave_parts.test.series[:LOOKBACK].select([0]), levels=[0.6]).levels == (0.6,)
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, float("nan"), "0.9", True])
+def test_bad_levels_in_one_sentence(tuned, wave_parts, level):
+    with pytest.raises(InputError) as error:
+        tuned.predict_many(wave_parts.test[:2], [0], levels=[level])
+    assert_one_sentence(error, "levels", repr(level))
+
+
+def test_the_last_one_absent_is_not_suddenly_sure():
+    series = waves(n=8, steps=700)
+    train, val, test = series.split(LOOKBACK, HORIZON)
+    robust = sc.SubsetForecaster(mixing, progress=False, settings=sc.Settings()).fit(train, val)
+    widths = []
+    for present in (range(6), range(7)):  # 75 % and all but one
+        found = robust.predict_many(test, list(present), absent=True)
+        widths.append((found.upper - found.lower)[:, :, -1].mean())
+    assert widths[1] > 0.5 * widths[0]

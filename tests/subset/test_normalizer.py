@@ -1,0 +1,223 @@
+"""The normalized space: the profile of the day against loops, there and back, and the hour guessed from readings."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from subcast.calendar import circle_of_day, slot_of_day, slot_of_share, slots_a_day
+from subcast.series import Series
+from subcast.subset.normalizer import Normalizer
+from subset.examples import waves
+from twins import subset_twins as twins
+
+
+def times_every(minutes, count, start="2024-03-01T05:00"):
+    return np.datetime64(start) + np.arange(count) * np.timedelta64(minutes, "m")
+
+
+def minutes_of(moment):
+    """Minutes since midnight, from the text of a moment."""
+    clock = str(moment)[11:16]
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+def seasonal(minutes, days, n=3, seed=0, holes=0.0):
+    """Readings with a course of the day and a spread that depends on the hour."""
+    rng = np.random.default_rng(seed)
+    times = times_every(minutes, days * 1440 // minutes)
+    angle = 2 * np.pi * np.array([minutes_of(t) for t in times]) / 1440
+    values = 5 * np.sin(angle[:, None] + np.arange(n)) + (1.2 + np.cos(angle))[:, None] * rng.normal(
+        size=(len(times), n)
+    )
+    values = values * [1, 10, 100][:n] + [0, 50, -20][:n]
+    values[rng.random(values.shape) < holes] = np.nan
+    return Series(values, times=times)
+
+
+@pytest.mark.parametrize(("minutes", "holes"), [(60, 0.0), (10, 0.0), (10, 0.2), (30, 0.1)])
+def test_profile_against_loops(minutes, holes):
+    series = seasonal(minutes, 5, holes=holes)
+    train = series.windows(4, 2)
+    per_day = 1440 // minutes
+    slots = [minutes_of(moment) // minutes for moment in series.times]
+    center, spread = twins.space(series.values, slots, per_day, list(train.starts), 4)
+    space = Normalizer.fit(train)
+    assert space.slots == per_day
+    scale = np.nanstd(series.values, axis=0)
+    np.testing.assert_allclose(space.center / scale, np.array(center) / scale, atol=2e-6)
+    np.testing.assert_allclose(space.spread / scale, np.array(spread) / scale, atol=2e-6)
+
+
+def test_smoothing_goes_around_midnight():
+    series = seasonal(10, 5)
+    changed = series.values.copy()
+    minutes = np.array([minutes_of(moment) for moment in series.times])
+    changed[minutes == 0, 0] += 40.0
+    before, after = (
+        Normalizer.fit(series.windows(4, 2)),
+        Normalizer.fit(Series(changed, times=series.times).windows(4, 2)),
+    )
+    # the shift of all comes with the scaler: what is left differs where midnight is within a quarter of an hour
+    moved = np.abs(after.center[:, 0] - before.center[:, 0])
+    near = [0, 1, 2, 142, 143]
+    assert moved[near].min() > 5 * np.delete(moved, near).max()
+
+
+def test_a_constant_variable_is_only_shifted():
+    values = seasonal(60, 6).values.copy()
+    values[:, 1] = 7.0
+    space = Normalizer.fit(Series(values, times=times_every(60, len(values))).windows(4, 2))
+    np.testing.assert_allclose(space.center[:, 1], 7.0)
+    np.testing.assert_allclose(space.spread[:, 1], 1.0)
+
+
+def test_a_variable_without_a_reading_does_no_harm():
+    values = seasonal(60, 6).values.copy()
+    values[:, 2] = np.nan
+    space = Normalizer.fit(Series(values, times=times_every(60, len(values))).windows(4, 2))
+    assert np.isfinite(space.center).all()
+    assert (space.spread > 0).all()
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        pytest.param(Series(seasonal(60, 6).values), id="no times"),
+        pytest.param(seasonal(60, 3), id="too few days"),
+        pytest.param(Series(np.random.default_rng(0).normal(size=(60, 3)), times=times_every(1440, 60)), id="daily"),
+        pytest.param(
+            Series(np.random.default_rng(0).normal(size=(60, 3)), times=times_every(1440 * 7, 60)), id="weekly"
+        ),
+    ],
+)
+def test_one_slot_where_the_hour_cannot_count(series):
+    train = series.windows(4, 2)
+    space = Normalizer.fit(train)
+    center, spread = twins.space(series.values, [0] * len(series), 1, list(train.starts), 4)
+    assert space.slots == 1
+    np.testing.assert_allclose(space.center, center, rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(space.spread, spread, rtol=2e-6)
+
+
+def test_no_profile_on_request_and_one_scale_for_all():
+    series = seasonal(60, 6)
+    train = series.windows(4, 2)
+    space = Normalizer.fit(train, per_variable=False, daily_profile=False)
+    center, spread = twins.space(series.values, [0] * len(series), 1, list(train.starts), 4, per_variable=False)
+    np.testing.assert_allclose(space.center, center, rtol=2e-6)
+    np.testing.assert_allclose(space.spread, spread, rtol=2e-6)
+    assert len(set(space.spread.ravel().tolist())) == 1
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_there_and_back(slots, b, t, n, seed):
+    rng = np.random.default_rng(seed)
+    space = Normalizer(
+        rng.normal(size=(slots, n)).astype(np.float32) * 10, rng.uniform(0.5, 5, size=(slots, n)).astype(np.float32)
+    )
+    values = rng.normal(size=(b, t, n)) * 20
+    when = rng.integers(0, slots, size=(b, t))
+    chosen = rng.permutation(n)[: rng.integers(1, n + 1)]
+    normal = space.normalize(values[:, :, chosen], when, chosen)
+    for i in range(b):
+        for p in range(t):
+            for column, variable in enumerate(chosen):
+                slot = when[i, p]
+                wanted = (values[i, p, variable] - space.center[slot, variable]) / space.spread[slot, variable]
+                assert abs(normal[i, p, column] - wanted) < 1e-4
+    np.testing.assert_allclose(space.restore(normal, when, chosen), values[:, :, chosen], atol=1e-3)
+    everything = space.normalize(values, when)
+    np.testing.assert_array_equal(everything[:, :, chosen], normal)
+
+
+def test_missing_stays_missing():
+    space = Normalizer(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32))
+    normal = space.normalize(np.array([[[np.nan, 4.0]]]), np.array([[2]]))
+    assert np.isnan(normal[0, 0, 0])
+    assert normal[0, 0, 1] == 3
+
+
+def test_spread_of_is_the_root_of_the_mean_square():
+    space = Normalizer(np.zeros((2, 3), np.float32), np.array([[1, 2, 3], [3, 2, 4]], np.float32))
+    np.testing.assert_allclose(space.spread_of(np.array([0, 2])), [np.sqrt(5), np.sqrt(12.5)])
+
+
+# The hour
+
+
+@pytest.mark.parametrize(("minutes", "slots"), [(5, 288), (10, 144), (15, 96), (60, 24), (720, 2), (1, 1440)])
+def test_slots_a_day(minutes, slots):
+    assert slots_a_day(times_every(minutes, 6 * 1440 // minutes)) == slots
+
+
+def test_a_gap_does_not_change_the_slots():
+    times = np.concatenate([times_every(10, 600), times_every(10, 600, start="2024-03-20T05:00")])
+    assert slots_a_day(times) == 144
+
+
+@pytest.mark.parametrize(
+    ("moment", "slots", "slot"),
+    [
+        ("2024-03-01T00:00:00", 288, 0),
+        ("2024-03-01T23:55:00", 288, 287),
+        ("2024-03-01T23:59:50", 288, 0),  # a clock a little early
+        ("2024-03-01T00:00:40", 288, 0),
+        ("2024-03-01T12:00:00", 24, 12),
+        ("1969-12-31T23:00:00", 24, 23),
+        ("2024-03-01T18:00:00", 1, 0),
+    ],
+)
+def test_slot_of_a_moment(moment, slots, slot):
+    assert slot_of_day(np.array([moment], dtype="datetime64[ns]"), slots).tolist() == [slot]
+
+
+def test_slot_of_against_the_text_of_the_moment():
+    times = times_every(10, 400)
+    assert slot_of_day(times, 144).tolist() == [minutes_of(moment) // 10 for moment in times]
+
+
+def test_slot_of_a_share_of_the_day_as_a_feature_has_it():
+    times = times_every(5, 288, start="2024-03-01T00:00")
+    share = np.array([minutes_of(moment) / 1440 for moment in times], dtype=np.float32)
+    assert slot_of_share(share, 288).tolist() == list(range(288))
+    assert slot_of_share(np.nextafter(np.float32(1), np.float32(0)), 288) == 0
+
+
+def test_circle_of_day_against_trigonometry():
+    points = circle_of_day(np.arange(24), 24, 0.5)
+    for hour in range(24):
+        assert points[hour] == pytest.approx(
+            [0.5 * np.sin(2 * np.pi * hour / 24), 0.5 * np.cos(2 * np.pi * hour / 24)], abs=1e-6
+        )
+    apart = np.linalg.norm(points - points[0], axis=1)
+    assert apart[23] == pytest.approx(apart[1], abs=1e-6)
+    assert apart.argmax() == 12
+
+
+@pytest.mark.parametrize("present", [[0], [1, 3], [0, 1, 2, 3, 4, 5]])
+def test_guess_slots_finds_the_hour(present):
+    series = waves(steps=480)
+    space = Normalizer.fit(series.windows(6, 3))
+    rng = np.random.default_rng(0)
+    starts = rng.integers(0, 24, size=40)
+    steps = (starts[:, None] + np.arange(6)) % 24
+    clean = space.center[steps] + 0.02 * space.spread[steps] * rng.normal(size=(40, 6, 6))  # what is usual at the hour
+    clean[3, 2:4] = np.nan
+    guess = space.guess_slots(clean[:, :, present], np.array(present))
+    assert guess.tolist() == starts.tolist()
+
+
+def test_guess_slots_many_at_once_as_one_by_one():
+    series = waves(n=3, steps=480)
+    space = Normalizer.fit(series.windows(6, 3))
+    values = np.array(series.windows(6, 3).readings)
+    together = space.guess_slots(values, np.arange(3))
+    alone = [int(space.guess_slots(one[None], np.arange(3))[0]) for one in values[::37]]
+    assert together[::37].tolist() == alone
+
+
+def test_guess_slots_without_a_profile():
+    space = Normalizer(np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32))
+    assert space.guess_slots(np.ones((5, 6, 2)), np.arange(2)).tolist() == [0] * 5

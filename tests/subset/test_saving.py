@@ -1,0 +1,493 @@
+"""A wrapper on disk: back to the bit, whole or refused, shared between processes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import subcast as sc
+from subcast.errors import DataError, DataNotFoundError, InputError
+from subcast.storage import folders
+from subcast.subset import saving
+from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, hidden, learn, mixing, waves
+
+CHECKPOINT = Path(__file__).parents[1] / "data" / "format-2" / "forecaster-tcn"
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return waves(steps=420).split(LOOKBACK, HORIZON, shares=(0.6, 0.2, 0.2))
+
+
+@pytest.fixture(scope="module")
+def model(parts):
+    return learn(parts.train)
+
+
+@pytest.fixture(scope="module")
+def robust(parts, model):
+    return sc.SubsetForecaster(model, progress=False, levels=(0.9, 0.5), seed=4, metric="rmse").fit(
+        parts.train, parts.val
+    )
+
+
+@pytest.fixture(scope="module")
+def saved(robust, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "plant"
+    robust.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def own_parts():
+    """Data as the stored checkpoint wants them: five variables and the time of day."""
+    series = waves(n=5, steps=300, features=("time_of_day",))
+    named = sc.Series(
+        series.values,
+        ("north", "east", "south", "west", "center"),
+        series.times,
+        freq="h",
+        time_features=("time_of_day",),
+    )
+    return named.split(12, 4, shares=(0.6, 0.2, 0.2))
+
+
+@pytest.fixture(scope="module")
+def own(own_parts):
+    """A wrapper of one of the package's own models."""
+    pytest.importorskip("torch")
+    return sc.SubsetForecaster(CHECKPOINT, progress=False, neighbors=5).fit(own_parts.train, own_parts.val)
+
+
+@pytest.fixture(scope="module")
+def own_saved(own, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "own"
+    own.save(folder)
+    return folder
+
+
+def assert_same(one, other, windows, sets=([1], [0, 2, 3])):
+    for present in sets:
+        a, b = (robust.predict_many(windows, present, absent=True) for robust in (one, other))
+        assert a.variables == b.variables
+        assert a.mean.tobytes() == b.mean.tobytes()
+        assert (a.bounds is None) == (b.bounds is None)
+        if a.bounds is not None:
+            assert a.bounds.tobytes() == b.bounds.tobytes()
+        np.testing.assert_array_equal(a.neighbor_index, b.neighbor_index)
+        np.testing.assert_array_equal(a.neighbor_times, b.neighbor_times)
+        assert a.weights.tobytes() == b.weights.tobytes()
+        assert (a.expected_gap, a.quality, a.freq, a.unit) == (b.expected_gap, b.quality, b.freq, b.unit)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# There and back
+
+
+def test_any_model_round_trip(robust, saved, parts, model):
+    loaded = sc.load(saved, model=model)
+    assert_same(robust, loaded, parts.test)
+    assert loaded.settings == robust.settings
+    assert loaded.report == robust.report
+    assert (loaded.levels, loaded.metric, loaded.seed) == (robust.levels, "rmse", 4)
+    assert loaded.variables == robust.variables
+    assert repr(loaded).splitlines()[1:] == repr(robust).splitlines()[1:]
+
+
+def test_frames_and_streams_of_a_loaded_wrapper(robust, saved, parts, model):
+    loaded = sc.SubsetForecaster.load(saved, model=model)
+    series = parts.test.series
+    for step in range(LOOKBACK + 2):
+        a, b = (r.update(hidden(series.values[step], [0, 4]), series.times[step]) for r in (robust, loaded))
+    np.testing.assert_array_equal(a.mean, b.mean)
+    np.testing.assert_array_equal(a.times, b.times)
+    robust.reset()
+    frame = series.to_frame().iloc[:LOOKBACK, [1, 5]]
+    np.testing.assert_array_equal(robust.predict(frame).bounds, loaded.predict(frame).bounds)
+    np.testing.assert_array_equal(robust.predict(frame).paths(), loaded.predict(frame).paths())
+
+
+def test_own_model_round_trip(own, own_saved, own_parts):
+    loaded = sc.load(own_saved)
+    assert_same(own, loaded, own_parts.test)
+
+
+def test_virtual_sensors_of_an_own_model_stand_in_their_own_columns(own, own_parts):
+    """The model forecasts only what is wanted, in the order in which it is wanted."""
+    trained = sc.TrainedForecaster.load(CHECKPOINT)
+    same = sc.SubsetForecaster(lambda x: trained(x), settings=own.settings, progress=False)
+    same.fit(own_parts.train)
+    a, b = (r.predict_many(own_parts.test, ["west", "east"], absent=True) for r in (own, same))
+    assert a.variables == b.variables == ("east", "west", "north", "south", "center")
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-3)
+
+
+def test_a_moved_folder(own_saved, own, own_parts, tmp_path):
+    shutil.copytree(own_saved, tmp_path / "elsewhere")
+    assert_same(own, sc.load(str(tmp_path / "elsewhere")), own_parts.test)
+
+
+def test_onnx_goes_with_the_wrapper(parts, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    source = write_onnx(onnx, tmp_path / "model.onnx")
+    robust = sc.SubsetForecaster(source, progress=False, settings=sc.Settings()).fit(parts.train)
+    folder = tmp_path / "plant"
+    robust.save(folder)
+    source.unlink()
+    loaded = sc.load(folder)
+    assert_same(robust, loaded, parts.test)
+    name = next(path for path in folder.iterdir() if path.suffix == ".onnx")
+    whole = name.read_bytes()
+    for broken in (whole[: len(whole) // 2], b""):
+        name.write_bytes(broken)
+        with pytest.raises(InputError) as error:
+            sc.load(folder)
+        assert_one_sentence(error, name.name)
+    name.unlink()
+    with pytest.raises(DataNotFoundError) as error:
+        sc.load(folder)
+    assert_one_sentence(error, name.name)
+
+
+def test_an_onnx_wrapper_saved_twice_where_it_came_from(parts, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    robust = sc.SubsetForecaster(write_onnx(onnx, tmp_path / "model.onnx"), progress=False, settings=sc.Settings())
+    robust.fit(parts.train).save(tmp_path / "plant")
+    loaded = sc.load(tmp_path / "plant")
+    loaded.save(tmp_path / "plant")
+    loaded.save(tmp_path / "plant")
+    assert_same(robust, sc.load(tmp_path / "plant"), parts.test)
+
+
+def write_onnx(onnx, path):
+    """A model that weighs the steps of each variable."""
+    helper = onnx.helper
+    weights = np.random.default_rng(0).random((LOOKBACK, HORIZON)).astype(np.float32) / LOOKBACK
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["x", "zero"], ["readings"], axis=3),
+            helper.make_node("Transpose", ["readings"], ["nodes"], perm=[0, 2, 1]),
+            helper.make_node("MatMul", ["nodes", "weights"], ["steps"]),
+            helper.make_node("Transpose", ["steps"], ["y"], perm=[0, 2, 1]),
+        ],
+        "forecaster",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["b", LOOKBACK, 6, 1])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["b", HORIZON, 6])],
+        initializer=[
+            onnx.numpy_helper.from_array(weights, "weights"),
+            onnx.numpy_helper.from_array(np.array(0), "zero"),
+        ],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+def test_the_published_method_keeps_what_it_has_forecast(parts, tmp_path):
+    counting = Counting()
+    robust = sc.SubsetForecaster.paper(counting, progress=False).fit(parts.train)
+    robust.save(tmp_path / "fresh")
+    robust.predict_many(parts.test, [1, 3])
+    robust.save(tmp_path / "used")
+    for name in ("fresh", "used"):  # saving computes what is not known yet
+        again = Counting()
+        loaded = sc.load(tmp_path / name, model=again)
+        before = again.windows
+        assert_same(robust, loaded, parts.test, sets=([1, 3],))
+        spent = again.windows - before - 5 * len(parts.test)
+        assert spent == 0
+        assert_same(robust, loaded, parts.test, sets=([0, 5],))
+
+
+def test_without_intervals_and_without_times(tmp_path):
+    train = waves(steps=200, hours=False).windows(LOOKBACK, HORIZON)
+    robust = sc.SubsetForecaster(mixing, progress=False).fit(train)
+    robust.save(tmp_path / "plain")
+    loaded = sc.load(tmp_path / "plain", model=mixing)
+    a, b = (r.predict_many(np.array(train.readings[:5]), [2], absent=True) for r in (robust, loaded))
+    np.testing.assert_array_equal(a.mean, b.mean)
+    assert b.bounds is None
+    assert b.times is None
+    assert b.neighbor_times is None
+
+
+def test_saving_a_loaded_wrapper(saved, robust, parts, model, tmp_path):
+    sc.load(saved, model=model).save(tmp_path / "again")
+    assert_same(robust, sc.load(tmp_path / "again", model=model), parts.test)
+
+
+# Memory
+
+
+def maps_of(array):
+    """The memory map an array is a view of, or None."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = array.base
+    return array
+
+
+def test_the_large_arrays_are_mapped_not_read(saved, model):
+    engine = sc.load(saved, model=model)._engine
+    for array in (engine.bank.data, engine.moments.whole):
+        mapped = maps_of(array)
+        assert mapped is not None
+        assert Path(mapped.filename).parent == saved.resolve()
+        assert not array.flags.writeable
+
+
+def test_forecasting_does_not_change_the_folder(saved, model, parts):
+    before = contents(saved)
+    loaded = sc.load(saved, model=model)
+    loaded.predict_many(parts.test, [0, 3], absent=True)
+    loaded.update(parts.test.series.values[0], parts.test.series.times[0])
+    assert contents(saved) == before
+
+
+def test_a_second_process_says_the_same(own_saved, own, own_parts, tmp_path):
+    window = np.array(own_parts.test.batch([7]).inputs)
+    np.save(tmp_path / "window.npy", window)
+    code = (
+        "import sys, numpy as np, subcast as sc\n"
+        "robust = sc.load(sys.argv[1])\n"
+        "found = robust.predict_many(np.load(sys.argv[2]), ['east', 'west'], absent=True)\n"
+        "np.save(sys.argv[3], found.mean)\n"
+        "mapped = open('/proc/self/maps').read() if sys.platform == 'linux' else sys.argv[1]\n"
+        "assert sys.argv[1] in mapped\n"
+    )
+    source = Path(sc.__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    answer = tmp_path / "answer.npy"
+    subprocess.run(
+        [sys.executable, "-c", code, str(own_saved), str(tmp_path / "window.npy"), str(answer)],
+        check=True,
+        env=environment,
+        timeout=300,
+    )
+    wanted = own.predict_many(window, ["east", "west"], absent=True).mean
+    np.testing.assert_allclose(np.load(answer), wanted, atol=1e-5)
+
+
+# The model
+
+
+def test_a_callable_is_to_be_given_again(saved):
+    with pytest.raises(InputError) as error:
+        sc.load(saved)
+    assert_one_sentence(error, "model=", "callable")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (mixing, ("not the one", "fit a new wrapper")),
+        (lambda x: mixing(x)[:, :2], ("(4, 2, 6)",)),
+        (lambda x: mixing(x) * np.nan, ("NaN",)),
+        (sc.adapters.from_callable(mixing, lookback=12, horizon=3), ("lookback 12",)),
+        (7, ("model", "int")),
+    ],
+    ids=["another", "shape", "NaN", "sizes", "a number"],
+)
+def test_another_model_is_refused(saved, wrong, words):
+    with pytest.raises(InputError) as error:
+        sc.load(saved, model=wrong)
+    assert_one_sentence(error, *words)
+
+
+def test_a_model_off_by_rounding_is_the_same(saved, model, robust, parts):
+    loaded = sc.load(saved, model=lambda x: model(x) + 1e-5)
+    np.testing.assert_allclose(
+        loaded.predict_many(parts.test, [0]).mean, robust.predict_many(parts.test, [0]).mean, atol=1e-3
+    )
+
+
+# What cannot be read
+
+
+def files_of(folder):
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_half_copied_folder_is_refused(own_saved, tmp_path):
+    names = files_of(own_saved)
+    assert len(names) > 10
+    for name in names:
+        for how in ("missing", "cut", "empty"):
+            copy = tmp_path / "copy"
+            shutil.copytree(own_saved, copy)
+            file = copy / name
+            whole = file.read_bytes()
+            if how == "missing":
+                file.unlink()
+            else:
+                file.write_bytes(whole[: len(whole) * 2 // 3] if how == "cut" else b"")
+            with pytest.raises(DataError) as error:
+                sc.load(copy)
+            assert_one_sentence(error)
+            assert file.name in str(error.value) or file.parent.name in str(error.value), (name, how, error.value)
+            shutil.rmtree(copy)
+
+
+def test_a_changed_byte_is_noticed(saved, model, tmp_path):
+    for name in files_of(saved):
+        copy = tmp_path / "copy"
+        shutil.copytree(saved, copy)
+        content = bytearray((copy / name).read_bytes())
+        content[-1] ^= 0x55
+        (copy / name).write_bytes(content)
+        with pytest.raises(DataError) as error:
+            sc.load(copy, model=model)
+        assert_one_sentence(error, name.name)
+        shutil.rmtree(copy)
+
+
+def test_a_newer_format_is_refused(robust, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(saving, "FORMAT", saving.FORMAT + 1)
+        robust.save(tmp_path / "newer")
+    with pytest.raises(DataError) as error:
+        sc.load(tmp_path / "newer", model=mixing)
+    assert_one_sentence(error, "format", str(saving.FORMAT + 1), "newer subcast")
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(DataNotFoundError) as error:
+        sc.load(tmp_path / "nowhere")
+    assert_one_sentence(error, "nowhere")
+    with pytest.raises(DataNotFoundError) as error:
+        sc.load(tmp_path)
+    assert_one_sentence(error, "wrapper.json")
+
+
+def test_a_trained_model_is_no_wrapper():
+    with pytest.raises(DataError) as error:
+        sc.load(CHECKPOINT)
+    assert_one_sentence(error, "trained model", "wrapper")
+
+
+def test_a_bank_is_no_wrapper(robust, tmp_path):
+    robust._engine.bank.save(tmp_path / "bank")
+    with pytest.raises(DataError) as error:
+        sc.load(tmp_path / "bank")
+    assert_one_sentence(error, "bank")
+
+
+def test_a_page_changed_by_hand_is_refused(saved, model, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(saved, copy)
+    page = json.loads((copy / "wrapper.json").read_text())
+    page["page"] = page["page"].replace('"seed": 4', '"seed": 5')
+    (copy / "wrapper.json").write_text(json.dumps(page))
+    with pytest.raises(DataError) as error:
+        sc.load(copy, model=model)
+    assert_one_sentence(error, "wrapper.json")
+
+
+def test_nothing_saved_needs_unpickling(own_saved):
+    for name in files_of(own_saved):
+        if name.suffix == ".npy":
+            np.load(own_saved / name, allow_pickle=False)
+        else:
+            assert name.suffix in (".json", ".safetensors")
+
+
+# Writing
+
+
+def test_a_folder_with_other_files_is_refused(robust, tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "diary.txt").write_text("rain")
+    with pytest.raises(InputError) as error:
+        robust.save(folder)
+    assert_one_sentence(error, "notes")
+    assert contents(folder) == {"diary.txt": b"rain"}
+
+
+def test_a_file_in_place_of_the_folder_is_refused(robust, tmp_path):
+    (tmp_path / "plant").write_text("not a folder")
+    with pytest.raises(InputError) as error:
+        robust.save(tmp_path / "plant")
+    assert_one_sentence(error, "plant")
+
+
+def test_an_empty_folder_and_a_deep_one(robust, tmp_path, parts, model):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "a" / "b" / "c"):
+        robust.save(folder)
+        assert_same(robust, sc.load(folder, model=model), parts.test[:3], sets=([2],))
+
+
+def test_overwriting_leaves_nothing_of_the_old(own, own_parts, robust, model, parts, tmp_path):
+    folder = tmp_path / "plant"
+    own.save(folder)
+    robust.save(folder)
+    names = {path.name for path in folder.iterdir()}
+    robust.save(tmp_path / "fresh")
+    assert len(names) == len(list((tmp_path / "fresh").iterdir()))
+    assert not any(name.startswith("model-") for name in names)
+    assert_same(robust, sc.load(folder, model=model), parts.test)
+    own.save(folder)
+    assert_same(own, sc.load(folder), own_parts.test)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def failing(when, real):
+    """`save_arrays` that fails before, or half way through its work."""
+
+    def save_arrays(folder, kind, facts, arrays, *more):
+        if when == "half way":
+            half = dict(list(arrays.items())[: len(arrays) // 2])
+            try:
+                real(folder, kind, facts, {**half, "torn": np.array([object()])}, *more)
+            except ValueError:
+                raise Interrupted from None
+        raise Interrupted
+
+    return save_arrays
+
+
+@pytest.mark.parametrize("when", ["at once", "half way"])
+def test_an_interrupted_save_keeps_the_old_wrapper_whole(own, own_parts, robust, tmp_path, monkeypatch, when):
+    folder = tmp_path / "plant"
+    own.save(folder)
+    before = contents(folder)
+    other = sc.SubsetForecaster(CHECKPOINT, settings=sc.Settings(neighbors=3), progress=False).fit(own_parts.train)
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "save_arrays", failing(when, folders.save_arrays))
+        with pytest.raises(Interrupted):
+            other.save(folder)
+        with pytest.raises(Interrupted):
+            robust.save(folder)
+    assert contents(folder) == before
+    assert_same(own, sc.load(folder), own_parts.test)
+    other.save(folder)  # and the next save works
+    assert sc.load(folder).settings == other.settings
+
+
+@pytest.mark.parametrize("when", ["at once", "half way"])
+def test_an_interrupted_first_save_leaves_nothing(own, tmp_path, monkeypatch, when):
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "save_arrays", failing(when, folders.save_arrays))
+        with pytest.raises(Interrupted):
+            own.save(tmp_path / "plant")
+    assert not (tmp_path / "plant").exists()
+
+
+def test_who_has_the_old_wrapper_open_keeps_it(own, own_parts, robust, tmp_path):
+    folder = tmp_path / "plant"
+    own.save(folder)
+    opened = sc.load(folder)
+    robust.save(folder)
+    assert_same(own, opened, own_parts.test)

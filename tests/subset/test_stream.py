@@ -1,0 +1,263 @@
+"""A live stream gives at every step what the whole window would."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subcast as sc
+from subcast.errors import InputError
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hidden, mixing, walk, waves
+
+HOUR = np.timedelta64(1, "h")
+
+
+@pytest.fixture
+def live(tuned):
+    tuned.reset()
+    yield tuned
+    tuned.reset()
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A wrapper of data without times."""
+    train, val, test = walk().split(LOOKBACK, HORIZON, shares=(0.6, 0.2, 0.2))
+    return sc.SubsetForecaster(mixing, progress=False).fit(train, val), test
+
+
+@pytest.fixture(scope="module")
+def by_paper():
+    """The published method on data with a time of day."""
+    parts = waves(n=5, steps=300, features=("time_of_day",)).split(LOOKBACK, HORIZON)
+    return sc.SubsetForecaster.paper(mixing, progress=False).fit(parts.train), parts.test
+
+
+def assert_alike(found, wanted):
+    assert found.variables == wanted.variables
+    np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-5)
+    np.testing.assert_array_equal(found.neighbor_index, wanted.neighbor_index)
+    np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-5)
+    if wanted.bounds is not None:
+        np.testing.assert_allclose(found.bounds, wanted.bounds, atol=1e-5)
+    if wanted.times is not None:
+        np.testing.assert_array_equal(found.times, wanted.times)
+
+
+def follow(robust, series, arriving, steps, *, timed, absent=False):
+    """Push steps of which only some variables arrive, and compare with the window's own forecast."""
+    robust.reset()
+    compared = 0
+    for step in range(steps):
+        row = hidden(series.values[step], arriving(step))
+        found = robust.update(row, series.times[step] if timed else None, absent=absent)
+        if step < LOOKBACK - 1:
+            assert found is None
+            continue
+        window = np.array([hidden(series.values[u], arriving(u)) for u in range(step - LOOKBACK + 1, step + 1)])
+        times = series.times[step - LOOKBACK + 1 : step + 1] if timed else None
+        assert_alike(found, robust.predict(window, times=times, absent=absent))
+        compared += 1
+    robust.reset()
+    assert compared == steps - LOOKBACK + 1
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_each_step_as_its_window(live, wave_parts, absent):
+    follow(live, wave_parts.test.series, lambda step: [0, 3], 40, timed=True, absent=absent)
+
+
+def test_s_that_changes_mid_stream(live, wave_parts):
+    def arriving(step):
+        return [0, 3] if step < 12 else [1, 2, 3] if step < 25 else [] if step == 30 else [4, 5]
+
+    follow(live, wave_parts.test.series, arriving, 45, timed=True)
+
+
+def test_s_that_changes_at_every_step(live, wave_parts):
+    rng = np.random.default_rng(0)
+    sets = [rng.permutation(6)[: rng.integers(1, 7)].tolist() for _ in range(30)]
+    follow(live, wave_parts.test.series, lambda step: sets[step], 30, timed=True)
+
+
+def test_everything_and_then_less(live, wave_parts):
+    follow(live, wave_parts.test.series, lambda step: range(6) if step < 15 else [0, 1, 2], 30, timed=True)
+
+
+def test_data_without_times(bare):
+    robust, test = bare
+    follow(robust, test.series, lambda step: [0, 3] if step % 11 else [0], 40, timed=False)
+
+
+def test_the_published_method(by_paper):
+    robust, test = by_paper
+    follow(robust, test.series, lambda step: [0, 3] if step < 15 else [1, 3, 4], 25, timed=True)
+
+
+def test_a_stream_without_times_of_data_that_have_them(live, wave_parts):
+    follow(live, wave_parts.test.series, lambda step: [0, 3], 40, timed=False)
+
+
+def test_after_a_silence_it_goes_on(live, wave_parts):
+    series = wave_parts.test.series
+    nothing = np.full(6, np.nan)
+    found = None
+    for step in range(30):
+        quiet = 8 <= step < 8 + LOOKBACK + 2
+        row = nothing if quiet else hidden(series.values[step], [0, 3])
+        if 8 + LOOKBACK - 1 <= step < 8 + LOOKBACK + 2:
+            with pytest.raises(InputError) as error:
+                live.update(row, series.times[step])
+            assert_one_sentence(error, f"last {LOOKBACK} steps")
+        else:
+            found = live.update(row, series.times[step])
+    window = hidden(series.values[30 - LOOKBACK : 30], [0, 3])
+    assert_alike(found, live.predict(window, times=series.times[30 - LOOKBACK : 30]))
+
+
+# How a step may come
+
+
+def test_mappings_series_and_arrays(live, wave_parts):
+    series = wave_parts.test.series
+    answers = []
+    for dress in (
+        lambda row: {"wave-3": float(row[3]), "wave-0": float(row[0])},
+        lambda row: {"wave-0": row[0], "wave-3": row[3], "wave-5": None},
+        lambda row: pd.Series({"wave-0": row[0], "wave-3": row[3]}),
+        lambda row: hidden(row, [0, 3]),
+        lambda row: hidden(row, [0, 3]).tolist(),
+    ):
+        live.reset()
+        for step in range(LOOKBACK + 2):
+            found = live.update(dress(series.values[step]), series.times[step])
+        answers.append(found)
+    for found in answers[1:]:
+        assert_alike(found, answers[0])
+
+
+def test_the_time_may_be_left_out_after_the_first(live, wave_parts):
+    series = wave_parts.test.series
+    answers = []
+    for later in (True, False):
+        live.reset()
+        for step in range(LOOKBACK + 3):
+            found = live.update(hidden(series.values[step], [1]), series.times[step] if later or step == 0 else None)
+        answers.append(found)
+    assert_alike(answers[1], answers[0])
+
+
+@pytest.mark.parametrize(
+    "dress", [str, pd.Timestamp, lambda t: t.astype("datetime64[s]").item()], ids=["text", "pandas", "datetime"]
+)
+def test_times_in_any_dress(live, wave_parts, dress):
+    series = wave_parts.test.series
+    for step in range(LOOKBACK):
+        found = live.update(hidden(series.values[step], [1]), dress(series.times[step]))
+    np.testing.assert_array_equal(found.times, series.times[LOOKBACK : LOOKBACK + HORIZON])
+
+
+def test_reset_begins_anew(live, wave_parts, learned):
+    series = wave_parts.test.series
+    for step in range(LOOKBACK):
+        live.update(series.values[step], series.times[step])
+    live.reset()
+    for step in range(20, 20 + LOOKBACK - 1):
+        assert live.update(series.values[step], series.times[step]) is None
+    found = live.update(series.values[25], series.times[25])
+    np.testing.assert_allclose(found.mean, learned(series.values[None, 20:26, :, None])[0], atol=1e-5)
+
+
+def test_fitting_again_begins_anew():
+    train, _, test = walk(steps=300).split(LOOKBACK, HORIZON)
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(train)
+    for step in range(LOOKBACK):
+        robust.update(test.series.values[step])
+    robust.fit(train)
+    assert robust.update(test.series.values[0]) is None
+
+
+# Bad steps
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"wave-0": 1.0, "wave-9": 2.0}, ("step", "'wave-9'", "6 variables")),
+        ({"wave-0": "windy"}, ("step", "'windy'", "'wave-0'")),
+        ({"wave-0": float("inf")}, ("step", "infinity", "'wave-0'")),
+        (np.array([1, 2, np.inf, 4, 5, 6]), ("step", "infinity", "'wave-2'")),
+        ([1.0, 2.0], ("step", "6 variables", "(2,)")),
+        (np.zeros((2, 6)), ("step", "6 variables", "(2, 6)")),
+        ("calm", ("step", "'calm'")),
+        (["a"] * 6, ("step", "numbers")),
+    ],
+    ids=str,
+)
+def test_bad_steps_in_one_sentence(live, step, words):
+    with pytest.raises(InputError) as error:
+        live.update(step, "2024-03-20 05:00")
+    assert_one_sentence(error, *words)
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("2024-03-20 04:00", ("time", "not after")),
+        ("2024-03-20 05:00", ("time", "not after")),
+        ("2024-03-20 07:00", ("time", "jumped", "reset()")),
+        ("2024-03-20 05:30", ("time", "jumped")),
+        ("noon", ("time", "'noon'")),
+    ],
+)
+def test_bad_times_in_one_sentence_and_the_stream_goes_on(live, wave_parts, second, words):
+    row = wave_parts.test.series.values[0]
+    live.update(row, "2024-03-20 05:00")
+    with pytest.raises(InputError) as error:
+        live.update(row, second)
+    assert_one_sentence(error, *words)
+    for hour in range(6, 5 + LOOKBACK):  # as if the bad step had never come
+        found = live.update(row, f"2024-03-20 {hour:02d}:00")
+    assert found is not None
+    assert found.times[0] == np.datetime64("2024-03-20T11:00")
+
+
+def test_a_time_that_comes_late(bare, live, wave_parts):
+    row = wave_parts.test.series.values[0]
+    live.update(row)
+    with pytest.raises(InputError) as error:
+        live.update(row, "2024-03-20 05:00")
+    assert_one_sentence(error, "time", "reset()")
+
+
+def test_a_time_that_the_model_needs(by_paper):
+    robust, test = by_paper
+    robust.reset()
+    with pytest.raises(InputError) as error:
+        robust.update(test.series.values[0])
+    assert_one_sentence(error, "time", "time_of_day")
+
+
+def test_a_bad_step_leaves_the_stream_as_it_was(live, wave_parts):
+    series = wave_parts.test.series
+    for step in range(LOOKBACK + 4):
+        if step in (2, 7):
+            with pytest.raises(InputError):
+                live.update([1.0], series.times[step])
+        found = live.update(hidden(series.values[step], [0, 3]), series.times[step])
+    window = hidden(series.values[4 : 4 + LOOKBACK], [0, 3])
+    assert_alike(found, live.predict(window, times=series.times[4 : 4 + LOOKBACK]))
+
+
+def test_business_days_and_months():
+    for freq in ("B", "MS"):
+        times = pd.date_range("2020-01-01", periods=60, freq=freq).to_numpy()
+        values = np.random.default_rng(0).normal(size=(len(times), 3)).cumsum(axis=0)
+        series = sc.Series(values, times=times, freq=freq)
+        train = series.windows(LOOKBACK, HORIZON)
+        robust = sc.SubsetForecaster(mixing, progress=False, settings=sc.Settings()).fit(train)
+        frame = series.to_frame().iloc[20 : 20 + LOOKBACK + 6]
+        forecast = robust.predict(frame.iloc[:, [0]])
+        assert forecast.times[0] == pd.date_range(frame.index[-1], periods=2, freq=freq)[1]
+        for moment, row in frame.iterrows():
+            live = robust.update(row, moment)
+        assert (live.times == robust.predict(frame).times).all()

@@ -1,0 +1,1 @@
+"""The slow twins: plain loops that share no helper with the fast routines they judge."""
