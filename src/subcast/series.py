@@ -17,17 +17,18 @@ from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
 from subcast.names import numbered_names, plural, refuse_repeated_names
 from subcast.storage.files import whole_file
+from subcast.tables.rows import Readings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from subcast.data_protocol import DataProtocol
-    from subcast.tables import Table
+    from subcast.tables.clean import Table
     from subcast.windows import Split, Windows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Series:
+class Series(Readings):
     """Readings of named variables over time.
 
     Everything is read-only. `series[100:200]` is a stretch of time and shares memory with what it is cut from;
@@ -175,7 +176,7 @@ class Series:
         2024-01-01  1.0  2.0
         2024-01-02  3.0  4.0
         """
-        from subcast.tables import frame_to_table
+        from subcast.tables.clean import frame_to_table
 
         table = frame_to_table(frame, time=time, id=id, value=value, freq=freq, source=_frame_source(name))
         return cls._from_table(table, name, time_features)
@@ -198,20 +199,18 @@ class Series:
         >>> Series.from_array([[1.0, 2.0], [3.0, float("nan")]]).variables
         ('v0', 'v1')
         """
-        from subcast.tables.clean import clean_table, lost_digits
+        from subcast.tables.arrays import array_rows
+        from subcast.tables.clean import rows_to_table
+        from subcast.tables.policy import Repair
 
+        if times is None and freq is not None:
+            raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
         names = _checked_names(() if variables is None else variables, numbers.shape[1])
-        source = _frame_source(name)
-        repairs: list[str] = []
-        stamps = None
-        if times is not None:
-            stamps = _moments(times, numbers.shape[0], repairs, source).view(np.int64)
-        elif freq is not None:
-            raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
-        repairs.extend(lost_digits(np.asarray(values), numbers, names))
-        table = clean_table(numbers, names, stamps, freq=freq, repairs=repairs, source=source)
+        policy = Repair(_frame_source(name))
+        policy.rounding(np.asarray(values), numbers, names)
+        table = rows_to_table(array_rows(numbers, names, times, policy), policy, freq)
         return cls._from_table(table, name, time_features)
 
     @classmethod
@@ -239,7 +238,7 @@ class Series:
         time_features
             any of "time_of_day", "day_of_week"
         """
-        from subcast.tables import read_table
+        from subcast.tables.files import read_table
 
         table = read_table(path, time=time, id=id, value=value, freq=freq, key=key)
         return cls._from_table(table, Path(path).name.partition(".")[0], time_features)
@@ -461,17 +460,6 @@ def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:
         raise InputError(f"variables must name each of the {n} columns, got {len(names)} names")
     refuse_repeated_names(names, "the series")
     return names
-
-
-def _moments(times: ArrayLike, t: int, repairs: list[str], source: str) -> NDArray[np.datetime64]:
-    import pandas as pd
-
-    from subcast.tables.dates import to_stamps
-
-    column = pd.Series(times)
-    if len(column) != t:
-        raise InputError(f"times must have one entry for each of the {t} steps, got {len(column)}")
-    return to_stamps(column, repairs, source)
 
 
 def _checked_times(times: NDArray[np.datetime64], t: int) -> NDArray[np.datetime64]:

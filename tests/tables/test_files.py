@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from subcast.errors import DataError, DataNotFoundError, DataWarning
-from subcast.tables import read_table
+from subcast.tables.files import read_table
 
 NAN = float("nan")
 WIDE = "time,a,b\n2024-01-01,1,2.5\n2024-01-02,2,3.5\n2024-01-03,4,5.5\n"
@@ -188,9 +188,9 @@ class TestDirtyText:
             "1 cell was text in 'b': now missing",
             "1 reading was infinite: now missing",
             "1 row was out of order: sorted",
-            "1 row was of a time already there: merged, the last reading counts",
+            "1 row repeats a time: merged, the last reading is kept",
             "1 step was missing from the 1D grid: filled with missing readings",
-            "1 variable is constant ('c'): kept, but says nothing",
+            "1 variable is constant ('c'): kept",
         )
 
     def test_text_in_a_number_column(self, read_with_one_warning, read):

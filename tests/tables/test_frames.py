@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from subcast.errors import DataError, DataWarning
-from subcast.tables import frame_to_table
-from subcast.tables.clean import clean_table
+from subcast.tables.clean import frame_to_table, rows_to_table
+from subcast.tables.policy import Repair
+from subcast.tables.rows import Rows
 
 HOURS = pd.date_range("2024-01-01", periods=4, freq="h")
 NAN = float("nan")
@@ -78,7 +79,7 @@ class TestWide:
             frame_to_table(wide(index=pd.Index([1, 2, 3, 4], name="step")), freq="h")
 
     def test_text_indices_that_are_no_dates_are_left_out(self):
-        with pytest.warns(DataWarning, match=r"the row names \('p', ...\) are no times: left out"):
+        with pytest.warns(DataWarning, match=r"the row names \('p', ...\) are not times: ignored"):
             assert frame_to_table(wide(index=["p", "q", "r", "s"])).times is None
 
     def test_a_frame_on_its_side_is_refused(self):
@@ -90,14 +91,15 @@ class TestWide:
         times = pd.date_range("2024-01-01", periods=50, freq="h")
         frame = pd.DataFrame({"sensor": np.repeat([1, 2, 3], 50), "timestamp": np.tile(times, 3), "level": range(150)})
         with pytest.raises(
-            DataError, match=r"100 rows of 150 at a time already there, .* if it is long, name its columns"
+            DataError,
+            match=r"100 rows of 150 that repeat a time with other readings: if it is a long table, name its columns",
         ):
             frame_to_table(frame)
         assert frame_to_table(frame, id="sensor", value="level", time="timestamp").variables == ("1", "2", "3")
 
     def test_a_table_exported_twice_is_merged(self):
         frame = wide(index=pd.date_range("2024-01-01", periods=4, freq="D"))
-        with pytest.warns(DataWarning, match="4 rows were of a time already there: merged"):
+        with pytest.warns(DataWarning, match="4 rows repeat a time: merged"):
             assert len(frame_to_table(pd.concat([frame, frame])).values) == 4
 
     def test_a_meter_that_counts_beyond_seven_digits_is_pointed_out(self):
@@ -195,12 +197,12 @@ class TestDirtyColumns:
     def test_constant_variables_are_kept_and_pointed_out(self):
         table = read_with_one_warning(wide(a=[1.0, 2.0, 3.0, 4.0], b=[7.0] * 4, c=[7.0, NAN, 7.0, 7.0]))
         assert table.values.shape == (4, 3)
-        assert table.repairs == ("2 variables are constant ('b', 'c'): kept, but say nothing",)
+        assert table.repairs == ("2 variables are constant ('b', 'c'): kept",)
 
     def test_variables_without_a_reading_are_kept_and_pointed_out(self):
         table = read_with_one_warning(wide(a=[1.0, 2.0, 3.0, 4.0], b=[NAN] * 4))
         assert np.isnan(table.values[:, 1]).all()
-        assert table.repairs == ("1 variable has no reading at all ('b'): kept as missing",)
+        assert table.repairs == ("1 variable has no reading ('b'): kept as missing",)
 
     def test_a_single_reading_is_not_called_constant(self):
         assert frame_to_table(wide(a=[1.0, 2.0, 3.0, 4.0], b=[NAN, 5.0, NAN, NAN])).repairs == ()
@@ -208,7 +210,7 @@ class TestDirtyColumns:
     def test_many_repairs_are_one_warning(self):
         frame = wide(index=HOURS[[3, 0, 0, 1]], a=[1.0, np.inf, 3.0, 4.0], b=["1", "x", "3", "4"], c=[2.0] * 4)
         table = read_with_one_warning(frame)
-        for words in ("text in 'b'", "infinite", "out of order", "already there", "1 step was missing", "constant"):
+        for words in ("text in 'b'", "infinite", "out of order", "repeats a time", "1 step was missing", "constant"):
             assert sum(words in repair for repair in table.repairs) == 1
 
     def test_nullable_columns(self):
@@ -254,7 +256,7 @@ class TestDirtyColumns:
 
     def test_clean_table_refuses_two_variables_of_one_name(self):
         with pytest.raises(DataError, match="has 2 variables named 'a'"):
-            clean_table(np.zeros((2, 2), dtype=np.float32), ["a", "a"], None)
+            rows_to_table(Rows(["a", "a"], np.zeros((2, 2), dtype=np.float32), 2), Repair("the table"))
 
 
 class TestDates:
@@ -284,7 +286,7 @@ class TestDates:
         texts = [f"0{day}/02/2024" for day in range(1, 6)]
         table = read_with_one_warning(pd.DataFrame({"date": texts, "a": np.arange(5) ** 2.0}))
         assert starts(table)[-1] == "2024-02-05T00:00"
-        assert table.repairs == ("dates such as '01/02/2024' read day first, which they do not tell",)
+        assert table.repairs == ("dates such as '01/02/2024' can be read in two ways: read day first",)
 
     def test_months_that_might_be_days_are_read_month_first_and_pointed_out(self):
         texts = [f"{month:02d}/01/2024" for month in range(1, 13)]
@@ -343,7 +345,7 @@ class TestDates:
     def test_a_zone_is_turned_into_utc(self):
         table = read_with_one_warning(wide(index=HOURS.tz_localize("Europe/Berlin")))
         assert starts(table)[0] == "2023-12-31T23:00"
-        assert table.repairs == ("times with a zone: turned into UTC",)
+        assert table.repairs == ("times with a zone: converted to UTC",)
 
     def test_utc_needs_no_word(self):
         assert frame_to_table(wide(index=HOURS.tz_localize("UTC"))).repairs == ()
@@ -405,7 +407,7 @@ class TestLong:
 
     def test_extra_columns_are_left_out(self):
         table = read_with_one_warning(long(flag=["ok"] * 4, x=[1, 2, 3, 4]))
-        assert table.repairs == ("2 columns were not needed ('flag', 'x'): left out",)
+        assert table.repairs == ("2 columns were not needed ('flag', 'x'): ignored",)
 
     def test_integer_times_count_steps(self):
         table = read_with_one_warning(long(ds=[1, 1, 4, 2]))
@@ -419,7 +421,9 @@ class TestLong:
         np.testing.assert_array_equal(table.values, [[1, 2], [NAN, 4]])
 
     def test_a_rate_for_integer_times_is_refused(self):
-        with pytest.raises(DataError, match=r"freq='h' was given, but 'ds' of the frame only numbers the steps"):
+        with pytest.raises(
+            DataError, match=r"freq='h' was given, but the frame only has step numbers, no times: leave"
+        ):
             frame_to_table(long(ds=[1, 1, 2, 2]), freq="h")
 
     def test_rows_without_a_name_are_dropped(self):
@@ -438,7 +442,7 @@ class TestLong:
         frame = pd.DataFrame({"unique_id": list("aaab"), "ds": HOURS[[0, 0, 0, 1]], "y": [1.0, 2.0, NAN, 4.0]})
         table = read_with_one_warning(frame)
         np.testing.assert_array_equal(table.values, [[2, NAN], [NAN, 4]])
-        assert table.repairs == ("2 readings were of a variable and time already there: the last one counts",)
+        assert table.repairs == ("2 readings repeat a variable and time: the last one is kept",)
 
     def test_unsorted_rows_need_no_word(self):
         assert frame_to_table(long().iloc[[3, 0, 2, 1]]).values.tolist() == [[2, 1], [4, 3]]
@@ -495,7 +499,7 @@ class TestPolars:
             pl.col("time").dt.replace_time_zone("Europe/Berlin")
         )
         table = read_with_one_warning(frame)
-        assert (starts(table)[0], table.repairs) == ("2023-12-31T23:00", ("times with a zone: turned into UTC",))
+        assert (starts(table)[0], table.repairs) == ("2023-12-31T23:00", ("times with a zone: converted to UTC",))
 
     def test_text_among_numbers(self):
         frame = pl.DataFrame({"time": HOURS[:3].to_numpy(), "a": ["1", "x", "3"]})

@@ -34,7 +34,7 @@ def read(recent, lookback=4, **options):
 
 
 def the_general_way(recent, **options):
-    with patch("subcast.tables.live._quick_rows", lambda *_: None):
+    with patch("subcast.tables.live._live_frame_rows", lambda *_: None):
         return read_recent(recent, **options)
 
 
@@ -112,7 +112,7 @@ class TestThreeWaysAgree:
         np.testing.assert_array_equal(quick.times, expected)
 
     def test_the_quick_way_is_taken_for_the_live_case(self):
-        with patch("subcast.tables.live._frame_rows", side_effect=AssertionError("the general way")):
+        with patch("subcast.tables.live._rows_of", side_effect=AssertionError("the general way")):
             assert read(wide(), freq="5min").values.shape == (4, 4)
 
     @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ class TestArrays:
             ),
             ([[1.0], [1.0, 2.0]], {}, "rows of equal length"),
             ([["1", "2", "3", "four"]] * 4, {}, r"column 'heat' of recent holds text \('four'\)"),
-            (wide(), {"names": NAMES}, "names and times go with arrays"),
-            (wide().reset_index(), {"times": wide().index}, "names and times go with arrays"),
+            (wide(), {"names": NAMES}, "names and times are for arrays"),
+            (wide().reset_index(), {"times": wide().index}, "names and times are for arrays"),
         ],
     )
     def test_bad_arrays(self, recent, options, sentence):
@@ -408,7 +408,7 @@ class TestRefused:
 
     def test_numbered_steps_of_no_rate(self):
         with pytest.raises(
-            InputError, match="step numbers of no single rate: 1 is no multiple of 10 away from the last, 40"
+            InputError, match="step numbers without a single rate: 1 is not a multiple of 10 away from the last, 40"
         ):
             read(wide(5).set_index(pd.Index([0, 1, 20, 30, 40], name="step")), 5)
 
@@ -470,9 +470,7 @@ class TestRefused:
 
     def test_dates_of_either_order(self):
         days = [f"01/02/2024 00:{minute:02d}" for minute in range(0, 30, 5)]
-        with pytest.raises(
-            InputError, match="dates such as '01/02/2024 00:00' read month first, which they do not tell"
-        ):
+        with pytest.raises(InputError, match="dates such as '01/02/2024 00:00', which can be read in two ways: write"):
             read(wide().reset_index(drop=True).assign(time=days))
 
     def test_a_column_twice(self):

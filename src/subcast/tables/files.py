@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from subcast.errors import DataError, DataNotFoundError
 from subcast.names import listed, numbered_names, plural, refuse_repeated_names
-from subcast.tables.clean import Table, clean_table
+from subcast.tables.arrays import array_rows
+from subcast.tables.clean import Table, frame_to_table, rows_to_table
 from subcast.tables.dates import to_stamps
-from subcast.tables.frames import frame_to_table
 from subcast.tables.hdf5 import read_hdf5_frame
+from subcast.tables.policy import Repair
 
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": BZ2File, ".xz": lzma.open}  # type: ignore[dict-item]
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
@@ -295,11 +296,11 @@ def _read_npz(path: Path, key: str | None, freq: str | None) -> Table:
     if names is not None and names.shape != (n,):
         raise DataError(f"{path.name} names {names.size} variables for {n} columns: one name a column is needed")
     variables = [_text(name) for name in names.tolist()] if names is not None else numbered_names(n)
-    repairs: list[str] = []
-    times, freq = _npz_times(arrays, values.shape[0], freq, repairs, path)
+    policy = Repair(path.name)
+    times, freq = _npz_times(arrays, values.shape[0], freq, policy, path)
     if _FACTS in arrays:
         return _read_own(arrays, values, variables, times, path)
-    table = clean_table(values, variables, times, freq=freq, repairs=repairs, source=path.name)
+    table = rows_to_table(array_rows(values, variables, times, policy), policy, freq)
     graph = _extra(arrays, ("adjacency", "graph"), path)
     return replace(table, graph=graph, positions=_extra(arrays, ("positions",), path))
 
@@ -308,16 +309,17 @@ def _read_own(
     arrays: dict[str, NDArray[Any]],
     values: NDArray[np.float32],
     variables: list[str],
-    times: NDArray[np.int64] | None,
+    times: pd.Series[Any] | None,
     path: Path,
 ) -> Table:
-    """What `Series.save` wrote, as it was: it was cleaned before."""
+    """Return what `Series.save` wrote without further repairs."""
+    moments = None if times is None else to_stamps(times, path.name).moments
     try:
         facts = json.loads(_text(arrays[_FACTS].item()))
         return Table(
             values,
             tuple(variables),
-            None if times is None else times.view("datetime64[ns]"),
+            moments,
             facts["freq"],
             graph=_extra(arrays, ("adjacency",), path),
             positions=_extra(arrays, ("positions",), path),
@@ -363,17 +365,14 @@ def _main_array(arrays: dict[str, NDArray[Any]], key: str | None, path: Path) ->
 
 
 def _npz_times(
-    arrays: dict[str, NDArray[Any]], steps: int, freq: str | None, repairs: list[str], path: Path
-) -> tuple[NDArray[np.int64] | None, str | None]:
-    """The times of an NPZ file, or None and no rate when its steps are only numbered."""
+    arrays: dict[str, NDArray[Any]], steps: int, freq: str | None, policy: Repair, path: Path
+) -> tuple[pd.Series[Any] | None, str | None]:
+    """Return the times and the rate of an NPZ file, or None for both when its steps are only numbered."""
     if "times" in arrays:
         times = arrays["times"]
         if times.shape != (steps,):
             raise DataError(f"array 'times' of {path.name} must have one entry for each of the {steps:,} steps")
-        moments = to_stamps(
-            pd.Series([_text(time) for time in times] if times.dtype.kind == "S" else times), repairs, path.name
-        )
-        return moments.view(np.int64), freq
+        return pd.Series([_text(time) for time in times] if times.dtype.kind == "S" else times), freq
     start, rate = (
         _text(arrays[name].item()) if name in arrays and arrays[name].size == 1 else "" for name in ("start", "freq")
     )
@@ -385,6 +384,6 @@ def _npz_times(
     try:
         grid = pd.date_range(pd.Timestamp(start), periods=steps, freq=rate).as_unit("ns")
     except ValueError:
-        repairs.append(f"start {start!r} and rate {rate!r} do not place the steps in time: they are only numbered")
+        policy.notes.append(f"start {start!r} and rate {rate!r} do not place the steps in time: they are only numbered")
         return None, None
-    return grid.asi8, rate
+    return pd.Series(grid.asi8.view("datetime64[ns]")), rate
