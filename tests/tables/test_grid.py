@@ -1,7 +1,6 @@
 """Times on a regular grid: each dirty case by name, and all of them at once against a slow twin."""
 
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from subcast.errors import DataError
 from subcast.tables.grid import merge_equal, to_grid
 from subcast.tables.rates import step_name
+from twins import tables_twins
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -306,31 +306,6 @@ class TestStepNumbers:
             to_grid(steps, counting(steps), stamps=False)
 
 
-def slow_grid(times, rows, step):
-    """What `to_grid` should give, in dicts and loops: (times, rows, out of order, repeated, absent)."""
-    backwards = sum(1 for before, after in itertools.pairwise(times) if after < before)
-    by_time = {}
-    repeated = 0
-    for time, row in zip(times, rows, strict=True):
-        if time in by_time:
-            repeated += 1
-            for place, reading in enumerate(row):
-                if not math.isnan(reading):
-                    by_time[time][place] = reading
-        else:
-            by_time[time] = list(row)
-    first, last = min(by_time), max(by_time)
-    grid, filled, absent = [], [], 0
-    time = first
-    while time <= last:
-        grid.append(time)
-        if time not in by_time:
-            absent += 1
-        filled.append(by_time.get(time, [NAN] * len(rows[0])))
-        time += step
-    return grid, filled, backwards, repeated, absent
-
-
 @st.composite
 def dirty_tables(draw):
     """Rows of a regular grid, some left out, some repeated, shuffled, with holes."""
@@ -346,24 +321,12 @@ def dirty_tables(draw):
     return [start + row * step for row in rows], values, step
 
 
-def looks_long(times, rows):
-    """Whether half of the rows or more repeat a time, and a variable changes from one such row to the next."""
-    order = sorted(range(len(times)), key=lambda row: times[row])
-    repeats, changes = 0, 0
-    for before, after in itertools.pairwise(order):
-        if times[before] == times[after]:
-            repeats += 1
-            for old, new in zip(rows[before], rows[after], strict=True):
-                changes += old == old and new == new and old != new
-    return 2 * repeats >= len(times) and changes > 0
-
-
 @settings(max_examples=200)
 @given(dirty_tables())
 def test_agrees_with_the_slow_twin(table):
     times, rows, step = table
-    expected, filled, backwards, repeated, absent = slow_grid(times, rows, step)
-    if looks_long(times, rows):
+    expected, filled, backwards, repeated, absent = tables_twins.grid(times, rows, step)
+    if tables_twins.looks_long(times, rows):
         with pytest.raises(DataError, match="if it is a long table, name its columns"):
             to_grid(np.array(times), np.array(rows, dtype=np.float32), step_name(step))
         return
@@ -382,7 +345,7 @@ def test_the_rate_is_found_when_half_of_the_steps_have_it(table):
     times, rows, step = table
     unique = sorted(set(times))
     steps = [after - before for before, after in itertools.pairwise(unique)]
-    assume(2 * steps.count(step) >= len(steps) and not looks_long(times, rows))
+    assume(2 * steps.count(step) >= len(steps) and not tables_twins.looks_long(times, rows))
     found = to_grid(np.array(times), np.array(rows, dtype=np.float32))
     assert found.freq == step_name(step)
-    assert found.times.tolist() == slow_grid(times, rows, step)[0]
+    assert found.times.tolist() == tables_twins.grid(times, rows, step)[0]

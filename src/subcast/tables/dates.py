@@ -117,7 +117,9 @@ def _moments_of(column: pd.Series[Any], source: str) -> _Moments:
 def _numbers_to_moments(column: pd.Series[Any], source: str) -> pd.Series[Any]:
     """Read numbers such as 20240131 as dates, and others as counted from 1970."""
     first = column.dropna().head(1).to_numpy()
-    form = _COMPACT_DATES.get(len(f"{first[0]:.0f}")) if first.size else None
+    if not first.size:
+        return pd.Series(pd.NaT, index=column.index, dtype="datetime64[ns]")
+    form = _COMPACT_DATES.get(len(f"{first[0]:.0f}"))
     if form is not None and str(first[0])[:2] in ("19", "20"):
         digits = column.map(lambda number: f"{number:.0f}", na_action="ignore")
         dates = pd.to_datetime(digits, format=form, errors="coerce")
