@@ -8,6 +8,8 @@ from subcast.tables.clean import frame_to_table
 
 HOURS = pd.date_range("2024-01-01", periods=4, freq="h")
 NAN = float("nan")
+CSV = "time,a,b\n2024-01-01,1,2.5\n2024-01-02,2,3.5\n2024-01-03,4,5.5\n"
+CSV_VALUES = [[1, 2.5], [2, 3.5], [4, 5.5]]
 
 
 def wide(index=HOURS, **columns):
@@ -30,3 +32,8 @@ def read_with_one_warning(frame, **options):
 def minutes_of(table):
     """Return the times of a table as text, to the minute."""
     return table.times.astype("datetime64[m]").astype(str).tolist()
+
+
+def days_of(table):
+    """Return the times of a table as text, to the day."""
+    return table.times.astype("datetime64[D]").astype(str).tolist()

@@ -17,19 +17,20 @@ class TestRepeatedNames:
         assert str(refused.value) == "the table has 3 variables named 'b': give each variable a name of its own"
 
 
-class TestUnknownNames:
-    VARIABLES = {"inflow": 0, "level": 1}
+VARIABLES = {"inflow": 0, "level": 1}
 
+
+class TestUnknownNames:
     def test_known_names_pass(self):
-        refuse_unknown_names(["level", "inflow"], self.VARIABLES, "recent")
+        refuse_unknown_names(["level", "inflow"], VARIABLES, "recent")
 
     def test_the_nearest_name_is_proposed(self):
         with pytest.raises(InputError, match=r"\('levle'\): did you mean 'level' for 'levle'\?$"):
-            refuse_unknown_names(["inflow", "levle"], self.VARIABLES, "recent")
+            refuse_unknown_names(["inflow", "levle"], VARIABLES, "recent")
 
     def test_without_a_near_name(self):
         with pytest.raises(InputError, match=r"2 columns that are not among the 2 variables .* \('x', 'y'\): drop"):
-            refuse_unknown_names(["x", "inflow", "y"], self.VARIABLES, "recent")
+            refuse_unknown_names(["x", "inflow", "y"], VARIABLES, "recent")
 
 
 def test_listed():

@@ -163,7 +163,7 @@ class TestRefused:
         write_old_style(tmp_path / "t.h5")
         with h5py.File(tmp_path / "t.h5", "a") as file:
             del file["df/block0_values"]
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file"):
             read_table(tmp_path / "t.h5")
 
     @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
@@ -172,10 +172,10 @@ class TestRefused:
         write_old_style(path)
         whole = path.read_bytes()
         path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file \(.*\): fetch it again"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file \(.*\): fetch it again"):
             read_table(path)
 
     def test_a_web_page_named_h5(self, tmp_path):
         (tmp_path / "t.h5").write_text("<html>Too many downloads</html>" * 100)
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file"):
             read_table(tmp_path / "t.h5")

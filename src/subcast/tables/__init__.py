@@ -2,7 +2,7 @@
 
 Every input takes the same path:
 
-1. A file becomes a frame (`files`, `hdf5`).
+1. A file becomes a frame (`files`, `text`, `hdf5`) or arrays (`npz`).
 2. A frame or an array becomes rows: names, values and times (`frames`, `arrays`, with the help of `flatten`, `times`,
    `dates` and `numbers`). Each step reports a problem, such as text among the numbers, to a policy (`policy`).
 3. The rows are put on regular steps.
