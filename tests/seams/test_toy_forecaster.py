@@ -5,7 +5,7 @@ import pytest
 
 import subcast as sc
 from subcast.adapters import adapt
-from subcast.forecasters.protocol import AbleForecaster, Abilities, Forecaster
+from subcast.forecasters.protocol import Abilities, AbleForecaster, Forecaster
 from subcast.storage.state import State
 from subset.examples import HORIZON, LOOKBACK, mixing, waves
 

@@ -65,9 +65,7 @@ def test_adapted_models_can_be_pickled(adapter, parts):
     sizes = {"lookback": LOOKBACK, "horizon": HORIZON}
     models = {
         "callable": lambda: adapters.from_callable(mixing, **sizes),
-        "sklearn": lambda: adapters.from_sklearn(
-            Ridge().fit(*adapters.flatten(parts.train)), n_features=2, **sizes
-        ),
+        "sklearn": lambda: adapters.from_sklearn(Ridge().fit(*adapters.flatten(parts.train)), n_features=2, **sizes),
         "torch": lambda: adapters.from_torch(nn.Sequential(nn.Flatten(2), nn.Linear(12, 6)), **sizes),
     }
     model = models[adapter]()
