@@ -196,9 +196,8 @@ def test_every_module_and_package_has_a_docstring():
 
 
 def test_every_folder_of_modules_is_a_package():
-    folders = {Path(name).parent.as_posix() for name in source_files(ROOT)}
-    check({folder for folder in folders if f"{folder}/__init__.py".removeprefix("./") not in source_files(ROOT)}, set(),
-          "add __init__.py")  # fmt: skip
+    folders = {path.parent for path in source_files(ROOT).values()}
+    check({folder.name for folder in folders if not (folder / "__init__.py").exists()}, set(), "add __init__.py")
 
 
 OFFENDERS = {
