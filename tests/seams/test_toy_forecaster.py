@@ -67,7 +67,7 @@ def test_it_is_asked_for_the_wanted_variables_alone(parts):
     assert [wanted.tolist() for wanted in model.asked] == [PRESENT]
 
 
-@pytest.mark.parametrize("model", [Plain(), WithPredict(), mixing], ids=str)
+@pytest.mark.parametrize("model", [Plain(), WithPredict(), mixing], ids=["plain", "with predict", "function"])
 def test_adapt_always_returns_a_forecaster(model):
     forecaster = adapt(model, lookback=LOOKBACK, horizon=HORIZON, variables=waves().variables)
     assert isinstance(forecaster, AbleForecaster)

@@ -180,14 +180,14 @@ class WindowBank(CandidateWindows):
         k = check_whole("k", k)
         if method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-        barred = search.barred_starts(at, exclude, b, self.offsets)
+        barred = search.excluded_starts(at, exclude, b, self.offsets)
         found_d = np.full((b, k), np.inf, dtype=np.float32)
         found_i = np.full((b, k), -1, dtype=np.int64)
-        for members, chosen in search.groups_of(self, variables, b):
-            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
+        for members, chosen in search.group_by_variables(self, variables, b):
+            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
             if distance is not None:
                 own = search.plain_windows(self, part, chosen, part_shared, part_mask)
-                answer = search.search_by_hand(self, own, chosen, barred[members], k, distance)
+                answer = search.search_with_distance(self, own, chosen, barred[members], k, distance)
             else:
                 queries = search.queries_of(self, part, chosen, part_shared, part_mask)
                 needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
@@ -243,7 +243,7 @@ class WindowBank(CandidateWindows):
         limits = search.Limits(
             k,
             search.needed_cells(counts, min_overlap),
-            search.barred_starts(own, exclude, counts.size, self.offsets),
+            search.excluded_starts(own, exclude, counts.size, self.offsets),
         )
         return sliding.search_sliding(self, queries, limits, exponent, threads)
 
@@ -280,8 +280,8 @@ class WindowBank(CandidateWindows):
         """Return the distance of every candidate from every window, [b, len(bank)]; infinite for no candidate."""
         given = search.as_windows(windows)
         found = np.full((given.shape[0], len(self)), np.inf, dtype=np.float32)
-        for members, chosen in search.groups_of(self, variables, given.shape[0]):
-            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
+        for members, chosen in search.group_by_variables(self, variables, given.shape[0]):
+            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
             queries = search.queries_of(self, part, chosen, part_shared, part_mask)
             needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
             found[members] = search.measure(self, queries, needed, exponent, threads)
