@@ -15,14 +15,14 @@ from subcast.errors import DataError, InputError
 from subcast.experiments.declaration import Experiment, get_experiment, load_experiments
 from subcast.experiments.measures import summarize
 from subcast.experiments.published import load_published
-from subcast.experiments.report.agreement import agreement, comparisons
+from subcast.experiments.report.agreement import agreement, paper_checks
 from subcast.experiments.report.figures import FIGURES, make_figure
 from subcast.experiments.report.page import read_texts, write_report
 from subcast.experiments.report.paper_claims import CLAIMS
-from subcast.experiments.report.records import METHODS, ORIGINALS, Record, printed, read_records
+from subcast.experiments.report.records import METHODS, ORIGINALS, Record, published_number, read_records
 from subcast.experiments.report.rivals import contests
 from subcast.experiments.report.tables import TABLES, make_tables, markdown_table
-from subcast.experiments.report.verdicts import Outcome, diminishing, in_a_word, mostly, papers_cells, strictly, verdict
+from subcast.experiments.report.verdicts import Outcome, diminishing, overall_answer, mostly_monotonic, cells_of_paper, strictly_monotonic, verdict
 
 DRAWS = 6
 OFF = {"oracle": 0.0, "partial": 0.3, "fdw": 0.03, "subcast": 0.01, "identity": 0.5, "apriori": 0.05}
@@ -340,17 +340,17 @@ def test_printed_numbers_are_joined(
     tmp_path: Path, experiment: str, dataset: str, model: str, method: str, metric: str, group: str, mean: float
 ) -> None:
     record = load_one(tmp_path, experiment, dataset, model)
-    number = printed(record, method, metric, group)
+    number = published_number(record, method, metric, group)
     assert number is not None
     assert number.mean == mean
 
 
 def test_what_the_paper_does_not_print_is_empty(tmp_path: Path) -> None:
     record = load_one(tmp_path, "table-correlated", "ecg5000", "mtgnn")
-    assert printed(record, "fdw", "delta_mae", "7") is None
+    assert published_number(record, "fdw", "delta_mae", "7") is None
     subset = load_one(tmp_path, "figure-subset-size", "ecg5000", "mtgnn")
-    assert printed(subset, "partial", "mae", "50%") is None  # table 1 is of 15 %
-    assert printed(subset, "partial", "mae", "15%") is not None
+    assert published_number(subset, "partial", "mae", "50%") is None  # table 1 is of 15 %
+    assert published_number(subset, "partial", "mae", "15%") is not None
 
 
 def test_table_shows_both_and_the_difference_on_the_same_data_only(tmp_path: Path) -> None:
@@ -414,49 +414,49 @@ def test_every_method_and_dataset_has_a_name() -> None:
 def test_agreement_counts_sizes_deviations_and_orders(tmp_path: Path) -> None:
     rows = errors({"oracle": 0, "partial": 0.3, "fdw": -0.05})
     told = {"test_windows": 9, "groups": {"15%": rows}}
-    found = comparisons([load_one(tmp_path, "table-main", "ecg5000", "tcn", told)])
+    found = paper_checks([load_one(tmp_path, "table-main", "ecg5000", "tcn", told)])
     assert [(one.kind, one.what, one.agrees) for one in found] == [
         ("gap within 2 points", "FDW, gap of MAE", False),
         ("gap within 2 points", "FDW, gap of RMSE", False),
         ("order of methods", "Partial and FDW", True),
     ]
     assert agreement(found) == "gap within 2 points: 0 of 2; order of methods: 1 of 1"
-    found = comparisons([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", told)])
+    found = paper_checks([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", told)])
     assert {one.what: one.agrees for one in found if one.kind == "gap within 2 points"} == {
         "Partial, gap of MAE": False,  # 30 %, published 33.15 %
         "Partial, gap of RMSE": True,  # published 30.21 %
     }
     near = {"test_windows": 9, "groups": {"15%": errors({"oracle": 0, "partial": 0.32, "fdw": 0.01})}}
-    found = comparisons([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", near)])
+    found = paper_checks([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", near)])
     assert [one.agrees for one in found if one.what == "Partial, gap of MAE"] == [True]
-    found = comparisons([load_one(tmp_path, "table-knn", "ecg5000", "tcn", near)])
+    found = paper_checks([load_one(tmp_path, "table-knn", "ecg5000", "tcn", near)])
     assert not any(one.what.startswith("FDW, gap") for one in found)  # table 4's, counted there
-    found = comparisons([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", told)])
+    found = paper_checks([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", told)])
     near = {one.what: one.agrees for one in found if one.kind == "error in its 95 % interval"}
     for mean, method in ((3.71, "Oracle"), (4.94, "Partial")):  # table 1, TCN
         row = rows[method.lower()]
         assert near[f"{method}, MAE"] == (abs(row["mae"] - mean) <= 2.571 * row["mae_deviation"] / DRAWS**0.5)
     far = {"test_windows": 9, "groups": {"15%": errors({"oracle": 0, "partial": 0.8})}}
-    found = comparisons([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", far)])
+    found = paper_checks([load_one(tmp_path, "table-oracle-partial", "ecg5000", "tcn", far)])
     assert {one.what: one.agrees for one in found if one.kind.startswith("error")}["Partial, MAE"] is False
     assert set(near) == {"Oracle, MAE", "Oracle, RMSE", "Partial, MAE", "Partial, RMSE"}
 
 
 def test_only_the_papers_own_data_are_compared(tmp_path: Path) -> None:
-    assert comparisons([load_one(tmp_path, "table-main", "clouds", "tcn")]) == []
-    assert comparisons([load_one(tmp_path, "table-main", "ecg5000", "tcn")]) != []
+    assert paper_checks([load_one(tmp_path, "table-main", "clouds", "tcn")]) == []
+    assert paper_checks([load_one(tmp_path, "table-main", "ecg5000", "tcn")]) != []
 
 
 def test_an_order_counts_only_when_it_is_told(tmp_path: Path) -> None:
     near = gaps_of(uw=2.0, ddw=2.0001, fdw=1.0)
-    found = comparisons([load_one(tmp_path, "table-weighting", "ecg5000", "mstgcn", near)])
+    found = paper_checks([load_one(tmp_path, "table-weighting", "ecg5000", "mstgcn", near)])
     orders = {one.what: one.agrees for one in found if one.kind == "order of methods"}
     assert orders == {"UW and FDW": True, "DDW and FDW": True}  # table 8: 2.21, 2.67 and 1.13 %
 
 
 def test_facts_of_the_dataset_are_compared(tmp_path: Path) -> None:
     record = load_one(tmp_path, "table-datasets", "ecg5000", "")
-    assert agreement(comparisons([record])) == "facts of the dataset: 4 of 4"
+    assert agreement(paper_checks([record])) == "facts of the dataset: 4 of 4"
 
 
 def test_disagreement_is_listed_with_both_numbers(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_every_claim_of_the_paper_is_asked() -> None:
 
 
 def test_claims_name_the_papers_cells() -> None:
-    named = {claim.words: papers_cells(claim) for claim in CLAIMS}
+    named = {claim.words: cells_of_paper(claim) for claim in CLAIMS}
     assert named["A quarter of the bank nearly suffices."] == "SOLAR MTGNN FDW"
     assert named["The error hardly changes with the size of S."] == "TRAFFIC Oracle"
     assert named["One mode of the distribution lies close to zero."] == "METR-LA, SOLAR"
@@ -496,8 +496,8 @@ def test_verdicts() -> None:
         verdict([yes, no, untold, untold, untold]) == "cannot be told in 3 of 5 cells, holds in 1, does not hold in 1"
     )
     for more, word in (([], "yes"), ([untold], "yes"), ([no], "in part"), ([untold] * 2, "cannot be told")):
-        assert in_a_word([yes, *more]) == word
-    assert in_a_word([no, untold]) == "no"  # alike for and against
+        assert overall_answer([yes, *more]) == word
+    assert overall_answer([no, untold]) == "no"  # alike for and against
     assert [verdict(told) for told in ([], [yes], [yes, yes], [yes, no, no], [no, no])] == [
         "not measured", "holds", "holds (all 2 cells)", "holds in 1 of 3 cells", "does not hold",
     ]  # fmt: skip
@@ -755,10 +755,10 @@ def test_a_record_without_the_method_cannot_tell(tmp_path: Path) -> None:
 
 
 def test_small_questions() -> None:
-    assert strictly([1.0, 2.0], 1)
-    assert not strictly([1.0, 1.0], 1)
-    assert mostly([5.0, 3.0, 4.0, 2.0, 1.0], -1)
-    assert not mostly([1.0, 3.0, 2.0], -1)
+    assert strictly_monotonic([1.0, 2.0], 1)
+    assert not strictly_monotonic([1.0, 1.0], 1)
+    assert mostly_monotonic([5.0, 3.0, 4.0, 2.0, 1.0], -1)
+    assert not mostly_monotonic([1.0, 3.0, 2.0], -1)
     assert diminishing([1.0, 2.0, 2.0], [0, 1, 2], 1)
     assert not diminishing([1.0, 2.0, 1.5], [0, 1, 2], 1)  # it falls
 
