@@ -149,8 +149,8 @@ def _stored_intervals(records: Sequence[Record]) -> Iterator[str]:
     stored = sum(record.has_stored_intervals for record in records)
     if stored:
         yield (
-            f"{plural(stored, 'record', 'has')} no tallies of errors by draw and stretch of windows: their intervals "
-            "are those stored when they were measured. All other intervals are computed from the tallies."
+            f"{plural(stored, 'record', 'has')} no tallies of errors by draw and stretch of windows, so the intervals "
+            "stored at the time of measuring are shown. All other intervals are computed from tallies."
         )
 
 
