@@ -1,9 +1,8 @@
-"""What every benchmark shares: timing two sides in turn, and writing a record."""
+"""Helpers of all benchmarks: timing calls in turn, and writing a record."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import platform
 import statistics
@@ -14,29 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from subcast import __version__
-from subcast.storage.files import whole_file
+from subcast.experiments.record_files import write_record_file
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long one call takes."""
-    began = time.perf_counter()
+    """Return the seconds that one call takes."""
+    started = time.perf_counter()
     call()
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
 def in_turns(rounds: int, **calls: Callable[[], object]) -> dict[str, float]:
-    """Median seconds of each call, made in turn so that a busy spell of the machine hits all."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
+    """Return the median seconds of each call; calls alternate, so that a busy machine slows all of them."""
+    durations: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            taken[name].append(seconds(call))
-    return {name: statistics.median(each) for name, each in taken.items()}
+            durations[name].append(seconds(call))
+    return {name: statistics.median(each) for name, each in durations.items()}
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return processor, cores, system and Python of this machine."""
     model = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -46,8 +45,7 @@ def machine() -> dict[str, Any]:
 
 
 def write_record(name: str, figures: dict[str, Any], packages: tuple[str, ...] = ("numpy",), **facts: Any) -> Path:
-    """Write results/NAME.json: the figures with version, date, machine and whatever else is told."""
-    RESULTS.mkdir(exist_ok=True)
+    """Write results/NAME.json: the figures with version, date, machine and further facts."""
     path = RESULTS / f"{name}.json"
     record = {
         "record": name,
@@ -58,6 +56,5 @@ def write_record(name: str, figures: dict[str, Any], packages: tuple[str, ...] =
         **facts,
         "figures": figures,
     }
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=2) + "\n")
+    write_record_file(path, record)
     return path

@@ -1,11 +1,11 @@
-"""Train the models of record: one after the other, each resumable, each leaving a checkpoint and a record.
+"""Train the models of record one after the other; each leaves a checkpoint and a record.
 
     python benchmarks/train_records.py                     # all that are not finished yet, the most useful first
-    python benchmarks/train_records.py mtgnn-ecg5000       # some of them, by name
+    python benchmarks/train_records.py mtgnn-ecg5000       # one or more of them, by name
     python benchmarks/train_records.py tcn-hardened-pems-bay-67    # any other model, variant or seed of these datasets
-    python benchmarks/train_records.py --list              # which there are, and which are finished
+    python benchmarks/train_records.py --list              # names of all trainings, and which are finished
 
-A training that was stopped goes on from the end of its last epoch when the same command is given again. The finished
+An interrupted training resumes after its last finished epoch when the same command is given again. The finished
 model goes to results/checkpoints/NAME (variants and traffic-20 to checkpoints/ in --work), its record to
 results/training-NAME.json; logs and states stay in --work.
 """
@@ -24,7 +24,7 @@ from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.datasets.published import ECG_ORDERS
 from subcast.experiments.study import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
 from subcast.experiments.published import find_one
-from subcast.experiments.report.records import MODELS
+from subcast.forecasters import FORECASTERS
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
 from subcast.training import TrainConfig, train
@@ -41,27 +41,27 @@ class Job:
     dataset: str
     preset: str = "paper"
     seed: int = 0
-    every: int = 1  # of the training windows, so many are gone through in an epoch: neighboring ones tell much the same
-    epochs: int | None = None  # those of the preset by default
+    every: int = 1  # train on every Nth window: neighboring windows are much alike
+    epochs: int | None = None  # that of the preset by default
     graph_of: str | None = None  # the trained model whose graph is used
     variant: str = ""  # one of VARIANTS
 
     @property
     def name(self) -> str:
-        """What its folder and its record are called."""
+        """Name of its folder and of its record."""
         return trained_name(self.model, self.dataset, self.seed, self.variant)
 
     def kept_in(self, work: Path) -> Path:
-        """The folder of the trained model; variants and what is quick to train are not committed."""
-        small = self.variant or self.dataset == "traffic-20"
-        return (work / "checkpoints" if small else CHECKPOINTS) / self.name
+        """Return the folder of the trained model; variants and models of traffic-20 are not committed."""
+        uncommitted = self.variant or self.dataset == "traffic-20"
+        return (work / "checkpoints" if uncommitted else CHECKPOINTS) / self.name
 
     def split(self) -> Split:
-        """The three parts of its data, as the experiments take them."""
+        """Return its training, validation and test windows, as the experiments use them."""
         return split_data(open_data(self.dataset), self.dataset)
 
     def config(self, progress: bool) -> TrainConfig:
-        """How it is trained."""
+        """Return the configuration of the training."""
         changes = variant_changes(self.model, self.variant)["config"]
         changes |= {} if self.epochs is None else {"epochs": self.epochs}
         if self.preset == "paper":
@@ -69,7 +69,7 @@ class Job:
         return TrainConfig(seed=self.seed, progress=progress, **changes)
 
 
-# The most useful first: MTGNN's graph is needed by the two after it.
+# The most useful first. MSTGCN and ASTGCN need the graph of MTGNN.
 JOBS = [
     Job("mtgnn", "ecg5000"),
     Job("tcn", "ecg5000"),
@@ -105,9 +105,9 @@ JOBS = [
 
 
 def job_named(name: str) -> Job | None:
-    """The training of a name: one of those above, or one like them for another model, variant or seed.
+    """Return the training of a name: one of those above, or one derived from them for another model, variant or seed.
 
-    That of the same model and dataset is taken over but for what the name says, else one of the same dataset.
+    It is derived from a training of the same model and dataset if there is one, else of the same dataset.
     """
     for job in JOBS:
         if job.name == name:
@@ -115,37 +115,41 @@ def job_named(name: str) -> Job | None:
     _, _, seed = name.partition("-seed")
     if seed and not seed.isdigit():
         return None
-    for like in sorted(JOBS, key=lambda job: job.model != name.split("-")[0]):  # the same model's training first
-        for model, variant in product(MODELS, ("", *VARIANTS)):
-            graph_of = _graph_of(model, like.dataset, variant)
-            job = replace(like, model=model, variant=variant, seed=int(seed or 0), graph_of=graph_of)
+    for similar in sorted(JOBS, key=lambda job: job.model != name.split("-")[0]):  # those of the same model first
+        for model, variant in product(FORECASTERS, ("", *VARIANTS)):
+            graph_of = _graph_of(model, similar.dataset, variant)
+            job = replace(similar, model=model, variant=variant, seed=int(seed or 0), graph_of=graph_of)
             if job.name == name:
                 return job
     return None
 
 
 def _graph_of(model: str, dataset: str, variant: str) -> str | None:
-    """The trained MTGNN whose graph a model takes that learns none."""
-    needed = model in ("astgcn", "mstgcn") and variant != "identity"
-    return trained_name("mtgnn", dataset) if needed else None
+    """Return the name of the trained model whose learned graph a model is given; None if it needs none."""
+    if not FORECASTERS[model].needs_graph or variant == "identity":
+        return None
+    learner = next(name for name, kind in FORECASTERS.items() if kind.learns_graph)
+    return trained_name(learner, dataset)
 
 
 def main() -> None:
-    """Train what is asked for."""
+    """Train the models named on the command line."""
     parser = argparse.ArgumentParser(description="Train the models of record.")
-    parser.add_argument("names", nargs="*", help="which, all that are not finished by default")
-    parser.add_argument("--list", action="store_true", help="show the names and what is finished")
-    parser.add_argument("--work", type=Path, default=records.RESULTS.parent / "runs", help="folder for logs and states")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar, for a log file")
+    parser.add_argument("names", nargs="*", help="names of the trainings, all that are not finished by default")
+    parser.add_argument("--list", action="store_true", help="show the names of all trainings and which are finished")
+    parser.add_argument(
+        "--work", type=Path, default=records.RESULTS.parent / "runs", help="folder for logs and unfinished trainings"
+    )
+    parser.add_argument("--no-progress", action="store_true", help="show no progress bar, for a log file")
     arguments = parser.parse_args()
-    asked = {name: job_named(name) for name in arguments.names}
-    unknown = [name for name, job in asked.items() if job is None]
+    named = {name: job_named(name) for name in arguments.names}
+    unknown = [name for name, job in named.items() if job is None]
     if unknown:
         parser.error(
             f"unknown: {', '.join(unknown)}; names are MODEL[-{'|-'.join(VARIANTS)}]-DATASET[-seedN], those of record: "
             f"{', '.join(job.name for job in JOBS)}"
         )
-    for job in [job for job in asked.values() if job] or JOBS:
+    for job in [job for job in named.values() if job] or JOBS:
         finished = is_saved_forecaster(job.kept_in(arguments.work))
         if arguments.list:
             print(f"{job.name:<28} {'finished' if finished else ''}")
@@ -155,7 +159,7 @@ def main() -> None:
 
 
 def run(job: Job, work: Path, progress: bool) -> None:
-    """Train one model, or go on with it, and write checkpoint and record."""
+    """Train one model, or resume its training, and write checkpoint and record."""
     split = job.split()
     folder = work / job.name
     if is_saved_forecaster(folder):  # finished, but stopped before its record was written
@@ -165,9 +169,15 @@ def run(job: Job, work: Path, progress: bool) -> None:
         graph = changes["graph"]
         if job.graph_of:
             graph = TrainedForecaster.load(CHECKPOINTS / job.graph_of)
-        part = split.train[:: job.every]
+        windows = split.train[:: job.every]
         forecaster = train(
-            job.model, part, split.val, job.config(progress), settings=changes["settings"], graph=graph, folder=folder
+            job.model,
+            windows,
+            split.val,
+            job.config(progress),
+            settings=changes["settings"],
+            graph=graph,
+            folder=folder,
         )
     path = records.write_record(
         f"training-{job.name}",
@@ -192,7 +202,7 @@ def run(job: Job, work: Path, progress: bool) -> None:
 
 
 def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, Any]:
-    """Errors with all variables in, over all variables: the expectation of the Oracle over S."""
+    """Return the errors with all variables present, over all variables: what the Oracle has on average over S."""
     sums = errors(forecaster, split.test)
     result: dict[str, Any] = {
         "parameters": sum(parameter.numel() for parameter in forecaster.module.parameters()),
@@ -217,7 +227,7 @@ def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, 
 
 
 def errors(forecaster: TrainedForecaster, windows: Windows) -> ErrorSums:
-    """The errors of all forecasts of some windows."""
+    """Return the errors of the forecasts of all windows."""
     sums = ErrorSums.nothing(windows.horizon)
     for batch in windows.batches(256):
         sums += ErrorSums.of(forecaster(batch.inputs), batch.targets)

@@ -27,6 +27,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from subcast import Series, SubsetForecaster, draw_subsets
+from subcast.subset.experts import completed_model
+from subcast.subset.fitted import Fitted
+from subcast.subset.methods import pooled
 from subcast.forecasters import MTGNN
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.scaling import Scaler
@@ -164,8 +167,7 @@ def live_requests(robust: SubsetForecaster, test: Windows, present: NDArray[np.i
     """One `predict` after the other: a frame in, a Forecast out; and where the time goes."""
     frame = test.series.to_frame().iloc[:, present]
     taken: dict[str, list[float]] = {"whole": [], "retrieval": [], "completion": [], "model": []}
-    engine, _ = robust._fitted()
-    clocks = Clocks(engine)
+    clocks = Clocks(robust._fitted)
     with clocks:
         for place in range(count):
             recent = frame.iloc[place : place + LOOKBACK]
@@ -188,11 +190,10 @@ def live_updates(robust: SubsetForecaster, test: Windows, present: NDArray[np.in
     for place in range(LOOKBACK):
         robust.update(rows[place], times[place])
     taken: dict[str, list[float]] = {"whole": [], "retrieval": [], "completion": [], "model": []}
-    engine, _ = robust._fitted()
-    clocks = Clocks(engine)
-    live = robust._live
-    assert live is not None
-    live._neighbors = clocks._timed(live._neighbors, "retrieval")  # type: ignore[method-assign]
+    clocks = Clocks(robust._fitted)
+    stream = robust._own_stream
+    assert stream is not None
+    stream._nearest = clocks._timed(stream._nearest, "retrieval")  # type: ignore[method-assign]
     with clocks:
         for place in range(LOOKBACK, LOOKBACK + count):
             clocks.reset()
@@ -207,19 +208,19 @@ def live_updates(robust: SubsetForecaster, test: Windows, present: NDArray[np.in
 
 def new_subsets(robust: SubsetForecaster, test: Windows, count: int) -> dict[str, Any]:
     """What a new S adds to a request, and the same request again."""
-    engine, _ = robust._fitted()
+    fitted = robust._fitted
     solved, again = [], []
-    for present in draw_subsets(engine.n, share=SHARE, draws=count, seed=7):
+    for present in draw_subsets(fitted.n, share=SHARE, draws=count, seed=7):
         present = np.sort(present)
-        assert engine.plans is not None
+        assert fitted.regressions is not None
         begun = time.perf_counter()
-        plan = engine.plans.get(present, robust.settings_.ridge)
+        regression = fitted.regressions.get(present, robust.settings_.ridge)
         differences = np.zeros((1, LOOKBACK, len(present)), dtype=np.float32)
-        plan.inputs(plan.solve(differences))
-        plan.future(plan.solve(differences))
+        regression.inputs(regression.solve(differences))
+        regression.future(regression.solve(differences), present)
         solved.append(time.perf_counter() - begun)
         begun = time.perf_counter()
-        engine.plans.get(present, robust.settings_.ridge)
+        fitted.regressions.get(present, robust.settings_.ridge)
         again.append(time.perf_counter() - begun)
     return spread({"solving": solved, "looking_up": again})
 
@@ -237,10 +238,10 @@ def second_process(robust: SubsetForecaster) -> dict[str, Any]:
         "        elif inside and row.startswith('Private_'): own += int(row.split()[1])\n"
         "    return mapped / 1024, own / 1024\n"
         "robust = sc.load(sys.argv[1])\n"
-        "engine = robust._engine\n"
-        "float(np.asarray(engine.bank.data).sum()); float(np.asarray(engine.moments.whole).sum())\n"
+        "fitted = robust.fitted_\n"
+        "float(np.asarray(fitted.bank.data).sum()); float(np.asarray(fitted.moments.whole).sum())\n"
         "mapped, own = memory()\n"
-        "print(mapped, own, engine.bank.data.nbytes / 2**20)\n"
+        "print(mapped, own, fitted.bank.data.nbytes / 2**20)\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         robust.save(Path(folder) / "wrapper")
@@ -262,13 +263,17 @@ def second_process(robust: SubsetForecaster) -> dict[str, Any]:
 
 
 class Clocks:
-    """Time spent in the parts of an engine, by wrapping its methods while inside."""
+    """Time spent in retrieval, completion and the model, by wrapping the functions while inside."""
 
-    PARTS = (("find", "retrieval"), ("complete", "completion"), ("model_inputs", "completion"),
-             ("specialist", "completion"), ("run", "model"))  # fmt: skip
-
-    def __init__(self, engine: Any) -> None:
-        self.engine = engine
+    def __init__(self, fitted: Fitted) -> None:
+        self.parts = (
+            (fitted, "retrieve", "retrieval"),
+            (pooled, "complete", "completion"),
+            (completed_model, "model_inputs", "completion"),
+            (fitted.experts["specialist"], "forecast", "completion"),
+            (fitted, "run", "model"),
+        )
+        self.before: list[Any] = []
         self.reset()
 
     def reset(self) -> None:
@@ -276,12 +281,13 @@ class Clocks:
         self.spent = {"retrieval": 0.0, "completion": 0.0, "model": 0.0}
 
     def __enter__(self) -> None:
-        for method, part in self.PARTS:
-            setattr(self.engine, method, self._timed(getattr(self.engine, method), part))
+        self.before = [getattr(owner, name) for owner, name, _ in self.parts]
+        for owner, name, part in self.parts:
+            setattr(owner, name, self._timed(getattr(owner, name), part))
 
     def __exit__(self, *_: object) -> None:
-        for method, _part in self.PARTS:
-            delattr(self.engine, method)
+        for (owner, name, _), function in zip(self.parts, self.before, strict=True):
+            setattr(owner, name, function)
 
     def _timed(self, call: Any, part: str) -> Any:
         def timed(*arguments: Any, **options: Any) -> Any:

@@ -1,10 +1,10 @@
-"""What each choice in the wrapper is worth: one changed at a time, on the TCNs of record.
+"""Measure what each choice in the wrapper is worth, changing one setting at a time, on the TCNs of record.
 
     python benchmarks/wrapper_choices.py        # a few minutes; writes results/wrapper-choices.json
 
-On validation windows, so that no choice is made by the test windows. For each variant the gap to the oracle of the two
-parts of the forecast, before they are blended: the model on completed windows, and the specialist. Nothing is tuned
-here: all variants begin with the same settings.
+Validation windows are used, so that test windows decide no choice. For each variant, the record has the gap to the
+oracle of the two parts of the forecast before they are blended: the model on completed windows, and the specialist.
+Nothing is tuned: all variants start from the same settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import records
 from train_records import CHECKPOINTS, HORIZON, JOBS
-from wrapper_records import SHARE, pick
+from wrapper_records import SHARE, rows_of
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
 from subcast.evaluation import evaluate, forecast_all, wrapped
@@ -54,29 +54,29 @@ def main() -> None:
 
 
 def measure(job: Any) -> dict[str, Any]:
-    """The gaps of every variant on one model and its dataset."""
+    """Return the gaps of every variant for one model on its dataset."""
     split = job.split()
     model = TrainedForecaster.load(CHECKPOINTS / job.name)
-    test = split.val[:: max(1, len(split.val) // WINDOWS)]  # the test windows decide nothing
-    plain = forecast_all(model, test)
+    windows = split.val[:: max(1, len(split.val) // WINDOWS)]
+    oracle_forecasts = forecast_all(model, windows)
     draws = draw_subsets(len(model.variables), share=SHARE, draws=DRAWS, seed=SEED)
-    methods = {"oracle": lambda windows, present: pick(plain, test, windows)[:, :, present]}
+    methods = {"oracle": lambda batch, present: rows_of(oracle_forecasts, windows, batch)[:, :, present]}
     for name, changes in VARIANTS.items():
         settings = replace(BASE, **changes)
         for part, share in (("model", 0.0), ("specialist", 1.0)):
             table = ((share,) * HORIZON,) * len(settings.shares)
             robust = SubsetForecaster(model, settings=replace(settings, blend=table), progress=False).fit(split.train)
             methods[f"{name}|{part}"] = wrapped(robust)
-    found = evaluate(methods, test, draws, progress=False)
+    comparison = evaluate(methods, windows, draws, progress=False)
     variants = {
         name: {
-            part: {f"{metric}_gap": found.gap(f"{name}|{part}", metric, STEP).gap for metric in ("mae", "rmse")}
+            part: {f"{metric}_gap": comparison.gap(f"{name}|{part}", metric, STEP).gap for metric in ("mae", "rmse")}
             for part in ("model", "specialist")
         }
         for name in VARIANTS
     }
     print(job.name, variants, flush=True)
-    return {"test_windows": len(test), "variants": variants}
+    return {"test_windows": len(windows), "variants": variants}
 
 
 if __name__ == "__main__":

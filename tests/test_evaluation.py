@@ -1,4 +1,4 @@
-"""Comparing methods: errors against loops, the same draws for all, the table."""
+"""Running methods on the same windows and draws: errors against loops, the table, and the record of `evaluate`."""
 
 import json
 import math
@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import subcast as sc
+from subcast.comparison import Comparison
 from subcast.errors import InputError
-from subcast.evaluation import Evaluation, evaluate, oracle, partial_inputs, wrapped
+from subcast.evaluation import evaluate, oracle, partial_inputs, wrapped
 from subcast.series import Series
 from subcast.subsets import draw_subsets
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, learn, mixing, waves
@@ -25,9 +26,9 @@ def robust(parts):
 
 
 @pytest.fixture(scope="module")
-def found(parts, robust):
+def comparison(parts, robust):
     methods = {"oracle": oracle(robust), "partial": partial_inputs(robust), "subcast": wrapped(robust)}
-    return evaluate(methods, parts.test, list(draw_subsets(6, 0.5, draws=4)), progress=False)
+    return evaluate(methods, parts.test, list(draw_subsets(6, 0.5, draws=8)), progress=False)
 
 
 def loop_errors(forecasts, test, present):
@@ -63,14 +64,14 @@ def test_errors_against_loops():
     def place(windows, present):
         return zero(windows, present) + present
 
-    found = evaluate({"zero": zero, "place": place}, test, draws, progress=False)
-    assert found.windows == len(test)
+    comparison = evaluate({"zero": zero, "place": place}, test, draws, progress=False)
+    assert comparison.windows == len(test)
     for row, draw in enumerate(draws):
         present = sorted(draw.tolist())
         for name, method in (("zero", zero), ("place", place)):
             mae, rmse = loop_errors(method(test, np.array(present)), test, present)
-            np.testing.assert_allclose(found.mae[name][row], mae, rtol=1e-6)
-            np.testing.assert_allclose(found.rmse[name][row], rmse, rtol=1e-6)
+            np.testing.assert_allclose(comparison.mae[name][row], mae, rtol=1e-6)
+            np.testing.assert_allclose(comparison.rmse[name][row], rmse, rtol=1e-6)
 
 
 def test_every_method_sees_the_same_windows_and_draws(parts):
@@ -84,18 +85,18 @@ def test_every_method_sees_the_same_windows_and_draws(parts):
         return method
 
     draws = [draw[::-1] for draw in draw_subsets(6, 0.5, draws=5, seed=3)]
-    found = evaluate({name: watching(name) for name in seen}, parts.test, draws, progress=False)
+    comparison = evaluate({name: watching(name) for name in seen}, parts.test, draws, progress=False)
     assert seen["a"] == seen["b"]
     assert [present for _, present in seen["a"]] == [tuple(sorted(draw)) for draw in draws]
-    np.testing.assert_array_equal(found.mae["a"], found.mae["b"])
+    np.testing.assert_array_equal(comparison.mae["a"], comparison.mae["b"])
 
 
-def test_oracle_is_the_model_with_everything(parts, robust, found):
+def test_oracle_is_the_model_with_everything(parts, robust, comparison):
     plain = learn(parts.train)(parts.test.batch().inputs)
-    for row, draw in enumerate(found.draws):
+    for row, draw in enumerate(comparison.draws):
         mae, rmse = loop_errors(plain[:, :, draw], parts.test, draw)
-        np.testing.assert_allclose(found.mae["oracle"][row], mae, rtol=1e-5)
-        np.testing.assert_allclose(found.rmse["oracle"][row], rmse, rtol=1e-5)
+        np.testing.assert_allclose(comparison.mae["oracle"][row], mae, rtol=1e-5)
+        np.testing.assert_allclose(comparison.rmse["oracle"][row], rmse, rtol=1e-5)
 
 
 def test_partial_has_the_mean_where_nothing_came(parts, robust):
@@ -109,15 +110,15 @@ def test_partial_has_the_mean_where_nothing_came(parts, robust):
     assert (np.abs(got - wanted) / spread).mean() < 0.1  # the mean over the day's hours is not quite the mean of all
 
 
-def test_wrapped_is_the_wrapper(parts, robust, found):
-    for row, draw in enumerate(found.draws):
+def test_wrapped_is_the_wrapper(parts, robust, comparison):
+    for row, draw in enumerate(comparison.draws):
         mae, _ = loop_errors(robust.predict_many(parts.test, draw).mean, parts.test, draw)
-        np.testing.assert_allclose(found.mae["subcast"][row], mae, rtol=1e-5)
+        np.testing.assert_allclose(comparison.mae["subcast"][row], mae, rtol=1e-5)
 
 
-def test_completion_beats_leaving_out(found):
-    assert found.gap("subcast").gap < 0.5 * found.gap("partial").gap
-    assert found.gap("partial").gap > 10
+def test_completion_beats_leaving_out(comparison):
+    assert comparison.gap("subcast").gap < 0.5 * comparison.gap("partial").gap
+    assert comparison.gap("partial").gap > 10
 
 
 def test_missing_inputs_count_as_usual(parts, robust):
@@ -128,10 +129,10 @@ def test_missing_inputs_count_as_usual(parts, robust):
         assert np.isfinite(method(holed, np.array([1, 4]))).all()
 
 
-def test_gap_and_table(found):
-    table = found.table()
+def test_gap_and_table(comparison):
+    table = comparison.table()
     assert list(table.index) == ["oracle", "partial", "subcast"]
-    for metric, errors in (("mae", found.mae), ("rmse", found.rmse)):
+    for metric, errors in (("mae", comparison.mae), ("rmse", comparison.rmse)):
         for method in table.index:
             last = [float(row[-1]) for row in errors[method]]
             best = [float(row[-1]) for row in errors["oracle"]]
@@ -146,44 +147,47 @@ def test_gap_and_table(found):
     assert table.loc["oracle", "mae_gap"] == 0
 
 
-def test_a_table_of_another_step(found):
-    first = found.table(step=1)
-    assert first.loc["subcast", "mae"] == pytest.approx(found.mae["subcast"][:, 0].mean())
-    assert first.loc["subcast", "mae"] < found.table().loc["subcast", "mae"]
+def test_a_table_of_another_step(comparison):
+    first = comparison.table(step=1)
+    assert first.loc["subcast", "mae"] == pytest.approx(comparison.mae["subcast"][:, 0].mean())
+    assert first.loc["subcast", "mae"] < comparison.table().loc["subcast", "mae"]
 
 
-def test_a_gap_to_another_method(found):
-    other = found.gap("subcast", "rmse", 2, base="partial")
-    ours, theirs = found.rmse["subcast"][:, 1].mean(), found.rmse["partial"][:, 1].mean()
+def test_a_gap_to_another_method(comparison):
+    other = comparison.gap("subcast", "rmse", 2, base="partial")
+    ours, theirs = comparison.rmse["subcast"][:, 1].mean(), comparison.rmse["partial"][:, 1].mean()
     assert other.gap == pytest.approx(100 * (ours - theirs) / theirs)
 
 
 def test_one_draw_has_no_deviation_and_no_oracle_no_gap(parts):
-    found = evaluate({"drifting": drifting}, parts.test, [np.array([0, 1])], progress=False)
-    row = found.table().loc["drifting"]
+    comparison = evaluate({"drifting": drifting}, parts.test, [np.array([0, 1])], progress=False)
+    row = comparison.table().loc["drifting"]
     assert math.isnan(row["mae_deviation"])
     assert math.isnan(row["mae_gap"])
     assert row["mae"] > 0
 
 
-def test_plain_values_for_json(found):
-    stored = json.loads(json.dumps(found.to_dict()))
-    assert stored["windows"] == found.windows
-    again = Evaluation(
-        {name: np.array(rows) for name, rows in stored["mae"].items()},
-        {name: np.array(rows) for name, rows in stored["rmse"].items()},
-        [np.array(draw) for draw in stored["draws"]],
-        stored["windows"],
-    )
-    assert again.table().equals(found.table())
+def test_plain_values_for_json(comparison):
+    stored = json.loads(json.dumps(comparison.to_dict()))
+    assert stored["windows"] == comparison.windows
+    assert stored["draws"] == [draw.tolist() for draw in comparison.draws]
+    for metric, errors in (("mae", comparison.mae), ("rmse", comparison.rmse)):
+        for name, by_draw in stored[metric].items():
+            np.testing.assert_array_equal(by_draw, errors[name])
+
+
+def test_the_table_of_a_record_is_the_table(comparison):
+    again = Comparison.from_record(json.loads(json.dumps(comparison.to_record())))
+    np.testing.assert_allclose(again.table(), comparison.table(), rtol=1e-6)
+    assert again.table().index.equals(comparison.table().index)
 
 
 def test_the_published_method_can_be_compared_too(parts):
     robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(parts.train)
-    found = evaluate(
+    comparison = evaluate(
         {"oracle": oracle(robust), "paper": wrapped(robust)}, parts.test[::9], [np.array([1, 3])], progress=False
     )
-    assert np.isfinite(found.mae["paper"]).all()
+    assert np.isfinite(comparison.mae["paper"]).all()
 
 
 # Bad input
@@ -197,21 +201,21 @@ def test_no_draws(parts):
 
 def test_draws_as_draw_subsets_gives_them(parts):
     draws = draw_subsets(6, 0.5, draws=3)
-    found = evaluate({"drifting": drifting}, parts.test, draws, progress=False)
-    assert found.mae["drifting"].shape == (3, HORIZON)
+    comparison = evaluate({"drifting": drifting}, parts.test, draws, progress=False)
+    assert comparison.mae["drifting"].shape == (3, HORIZON)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda found: found.table(step=0), ("step", "0")),
-        (lambda found: found.table(step=HORIZON + 1), ("step", "4")),
-        (lambda found: found.gap("subcast", "mape"), ("metric", "'mape'")),
-        (lambda found: found.gap("magic"), ("'magic'",)),
+        (lambda comparison: comparison.table(step=0), ("step", "0")),
+        (lambda comparison: comparison.table(step=HORIZON + 1), ("step", "4")),
+        (lambda comparison: comparison.gap("subcast", "mape"), ("metric", "'mape'")),
+        (lambda comparison: comparison.gap("magic"), ("'magic'",)),
     ],
     ids=["step 0", "step 4", "metric", "method"],
 )
-def test_questions_without_an_answer(found, call, words):
+def test_questions_without_an_answer(comparison, call, words):
     with pytest.raises(InputError) as error:
-        call(found)
+        call(comparison)
     assert_one_sentence(error, *words)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from subcast import metrics
 from subcast.errors import InputError
-from subcast.metrics import ErrorSums, Gap, gap, mae, mae_by_step, paired_gap, rmse, rmse_by_step
+from subcast.metrics import ErrorSums, gap, mae, mae_by_step, rmse, rmse_by_step, sum_by_window
 
 
 @st.composite
@@ -157,64 +157,37 @@ class TestGap:
         with pytest.raises(InputError, match="oracle must be an error above 0"):
             gap(1.0, oracle)
 
-    @pytest.mark.parametrize(("draws", "level", "seed"), [(2, 0.95, 0), (7, 0.8, 3), (30, 0.99, 1)])
-    def test_agrees_with_loops(self, draws, level, seed):
-        rng = np.random.default_rng(seed + 100)
-        oracle = rng.uniform(2.0, 4.0, draws)
-        errors = oracle * rng.uniform(1.0, 1.2, draws)
-        found = paired_gap(errors, oracle, level, resamples=200, seed=seed)
-        middle, lower, upper = naive_gap(errors.tolist(), oracle.tolist(), level, 200, seed)
-        assert (found.gap, found.lower, found.upper) == pytest.approx((middle, lower, upper), rel=1e-9)
-        assert (found.level, found.draws) == (level, draws)
 
-    def test_is_of_the_mean_errors_not_the_mean_of_gaps(self):
-        assert paired_gap([2.0, 3.0], [1.0, 3.0]).gap == gap(2.5, 2.0) == 25.0
+class TestSumByWindow:
+    @pytest.mark.parametrize("zeros_missing", [False, True])
+    def test_agrees_with_loops(self, zeros_missing, monkeypatch):
+        monkeypatch.setattr("subcast.metrics._CHUNK", 60)  # several batches of windows
+        rng = np.random.default_rng(3)
+        forecast, target = rng.normal(size=(2, 25, 3, 4))
+        target[rng.random(target.shape) < 0.3] = np.nan
+        target[rng.random(target.shape) < 0.1] = 0.0
+        mask = rng.random(target.shape) < 0.8
+        sums = sum_by_window(forecast, target, mask, zeros_missing=zeros_missing)
+        assert sums.absolute.shape == sums.squared.shape == sums.count.shape == (25, 3)
+        for window in range(25):
+            for step in range(1, 4):
+                one = slice(window, window + 1)
+                mae, rmse = naive_errors(forecast[one], target[one], mask[one], zeros_missing, [step])
+                for metric, expected in (("mae", mae), ("rmse", rmse)):
+                    assert sums.errors(metric)[window, step - 1] == pytest.approx(expected, nan_ok=True)
 
-    def test_pairing_makes_a_constant_ratio_certain(self):
-        oracle = np.random.default_rng(0).uniform(1.0, 9.0, 50)
-        found = paired_gap(1.1 * oracle, oracle)
-        assert (found.lower, found.gap, found.upper) == pytest.approx((10.0, 10.0, 10.0))
+    def test_no_windows(self):
+        assert sum_by_window(np.zeros((0, 3, 2)), np.zeros((0, 3, 2))).count.shape == (0, 3)
 
-    def test_holds_the_truth_about_as_often_as_it_says(self):
-        rng = np.random.default_rng(5)
-        held = 0
-        for trial in range(300):
-            oracle = rng.uniform(2.0, 4.0, 40)
-            found = paired_gap(oracle + rng.normal(0.3, 0.2, 40), oracle, 0.9, resamples=300, seed=trial)
-            held += found.lower <= 10.0 <= found.upper
-        assert 0.82 < held / 300 < 0.96
+    def test_refuses_what_error_sums_refuses(self):
+        forecast = np.zeros((4, 2, 1))
+        forecast[3, 1] = np.inf
+        with pytest.raises(InputError, match=r"forecast must be finite .* in window 3, step 2, variable 0"):
+            sum_by_window(forecast, np.zeros((4, 2, 1)))
 
-    def test_same_seed_same_interval(self):
-        errors, oracle = np.linspace(2, 3, 10) ** 2, np.linspace(2, 3, 10)
-        assert paired_gap(errors, oracle) == paired_gap(errors, oracle)
-        assert paired_gap(errors, oracle) != paired_gap(errors, oracle, seed=1)
-
-    def test_one_draw_has_no_interval(self):
-        found = paired_gap([3.0], [2.0])
-        assert found.gap == 50.0
-        assert math.isnan(found.lower)
-        assert math.isnan(found.upper)
-        assert str(found) == "50.0 %"
-
-    def test_prints_its_interval(self):
-        assert str(Gap(-1.25, -2.0, 0.04, 0.95, 20)) == "-1.2 % (-2.0 to 0.0)"
-
-    @pytest.mark.parametrize(
-        ("arguments", "sentence"),
-        [
-            ({"errors": [1.0]}, "in the same order, got shapes (1,) and (2,)"),
-            ({"errors": [], "oracle_errors": []}, "hold one error for each draw of S"),
-            ({"errors": [1.0, np.nan]}, "errors must be finite, got nan for draw 1"),
-            ({"oracle_errors": [np.inf, 1.0]}, "oracle_errors must be finite, got inf for draw 0"),
-            ({"oracle_errors": [1.0, 0.0]}, "oracle_errors must be above 0 for a gap to be a share of them, got 0.0"),
-            ({"level": 95}, "level must be between 0 and 1, such as 0.95, got 95"),
-            ({"resamples": 0}, "resamples must be at least 1, got 0"),
-        ],
-    )
-    def test_bad_input_raises_one_sentence(self, arguments, sentence):
-        with pytest.raises(InputError) as raised:
-            paired_gap(**{"errors": [1.0, 2.0], "oracle_errors": [1.0, 2.0], **arguments})
-        assert sentence in str(raised.value)
+    def test_unknown_metric(self):
+        with pytest.raises(InputError, match="metric must be mae or rmse, got 'mape'"):
+            sum_by_window(np.zeros((1, 1, 1)), np.zeros((1, 1, 1))).errors("mape")
 
 
 def naive_errors(forecast, target, mask, zeros_missing, steps):
@@ -236,22 +209,3 @@ def naive_errors(forecast, target, mask, zeros_missing, steps):
     if count == 0:
         return math.nan, math.nan
     return absolute / count, math.sqrt(squared / count)
-
-
-def naive_gap(errors, oracle, level, resamples, seed):
-    draws = len(errors)
-    picks = np.random.default_rng(seed).integers(draws, size=(resamples, draws))
-    gaps = []
-    for pick in picks.tolist():
-        ours = sum(errors[i] for i in pick) / draws
-        theirs = sum(oracle[i] for i in pick) / draws
-        gaps.append(100 * (ours - theirs) / theirs)
-    gaps.sort()
-    ends = []
-    for share in ((1 - level) / 2, (1 + level) / 2):
-        place = share * (resamples - 1)
-        low = math.floor(place)
-        high = min(low + 1, resamples - 1)
-        ends.append(gaps[low] + (place - low) * (gaps[high] - gaps[low]))
-    mean_oracle = sum(oracle) / draws
-    return 100 * (sum(errors) / draws - mean_oracle) / mean_oracle, *ends

@@ -6,8 +6,9 @@ counts; with `zeros_missing`, the paper's protocol, a target of exactly 0 does n
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from subcast.errors import InputError
 if TYPE_CHECKING:
     from typing import Self
 
+METRICS = ("mae", "rmse")
 _CHUNK = 1 << 20  # points worked on at a time, so that float64 differences stay small beside the forecasts
 
 
@@ -74,15 +76,12 @@ class ErrorSums:
         zeros_missing
             whether a target of 0 is missing too, as in the paper's protocol
         """
-        predicted, wanted, counts = _checked(forecast, target, mask)
-        windows, horizon, variables = predicted.shape
-        rows = max(1, _CHUNK // max(1, horizon * variables))
-        total = cls.nothing(horizon)
-        for first in range(0, windows, rows):
-            part = slice(first, first + rows)
-            chosen = None if counts is None else counts[part]
-            total += cls(*_sums(predicted[part], wanted[part], chosen, zeros_missing, first))
-        return total
+        total: Self | None = None
+        for difference, counts in _differences(forecast, target, mask, zeros_missing):
+            sums = (np.abs(difference), difference**2, counts)
+            batch = cls(*(values.sum(axis=(0, 2)) for values in sums))
+            total = batch if total is None else total + batch
+        return cls.nothing(np.shape(forecast)[1]) if total is None else total
 
     def __add__(self, other: Self) -> Self:
         if len(self.count) != len(other.count):
@@ -93,8 +92,8 @@ class ErrorSums:
         """Return the sums of one horizon step alone, counted from 1: at(12) is the paper's."""
         if isinstance(step, bool) or not isinstance(step, (int, np.integer)) or not 1 <= step <= len(self.count):
             raise InputError(f"step must be between 1 and the horizon of {len(self.count)}, got {step!r}")
-        place = slice(step - 1, step)
-        return type(self)(self.absolute[place], self.squared[place], self.count[place])
+        index = slice(step - 1, step)
+        return type(self)(self.absolute[index], self.squared[index], self.count[index])
 
     @property
     def mae(self) -> float:
@@ -179,6 +178,63 @@ def rmse_by_step(
     return ErrorSums.of(forecast, target, mask, zeros_missing=zeros_missing).rmse_by_step
 
 
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums of errors: three arrays of one shape.
+
+    Attributes
+    ----------
+    absolute, squared
+        sums of absolute and of squared errors
+    count
+        number of targets in each sum
+    """
+
+    absolute: NDArray[np.float64]
+    squared: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+    def errors(self, metric: str) -> NDArray[np.float64]:
+        """Return the MAE or the RMSE of each element, NaN where no target counted.
+
+        >>> Sums(np.array([6.0, 0.0]), np.array([12.0, 0.0]), np.array([3, 0])).errors("rmse")
+        array([ 2., nan])
+        """
+        if metric not in METRICS:
+            raise InputError(f"metric must be mae or rmse, got {metric!r}")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = (self.absolute if metric == "mae" else self.squared) / self.count
+        return np.asarray(mean if metric == "mae" else np.sqrt(mean))
+
+    def map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Sums:
+        """Return the sums with each of the three arrays changed in the same way."""
+        return Sums(change(self.absolute), change(self.squared), change(self.count))
+
+    @classmethod
+    def concatenate(cls, sums: Iterable[Sums]) -> Sums:
+        """Join sums along their first axis."""
+        arrays = [(each.absolute, each.squared, each.count) for each in sums]
+        return cls(*(np.concatenate(columns) for columns in zip(*arrays, strict=True)))
+
+
+def sum_by_window(
+    forecast: ArrayLike, target: ArrayLike, mask: ArrayLike | None = None, *, zeros_missing: bool = False
+) -> Sums:
+    """Return the sums of errors of each window and horizon step, [b, h, s] -> [b, h].
+
+    `forecast`, `target`, `mask` and `zeros_missing` as in :meth:`ErrorSums.of`.
+
+    >>> sum_by_window([[[1.0, 2.0], [5.0, 5.0]]], [[[0.0, 4.0], [1.0, np.nan]]]).absolute
+    array([[3., 4.]])
+    """
+    empty = np.zeros((0, np.shape(forecast)[1]))
+    batches = [Sums(empty, empty, empty.astype(np.int64))]
+    for difference, counts in _differences(forecast, target, mask, zeros_missing):
+        sums = np.abs(difference).sum(axis=2), (difference**2).sum(axis=2), counts.sum(axis=2)
+        batches.append(Sums(*sums))
+    return Sums.concatenate(batches)
+
+
 def gap(error: float, oracle: float) -> float:
     """Return how much worse than the oracle, in per cent: 100 (E - E_oracle) / E_oracle.
 
@@ -190,127 +246,45 @@ def gap(error: float, oracle: float) -> float:
     return 100.0 * (error - oracle) / oracle
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A gap to the oracle in per cent, with a bootstrap interval over draws of S.
-
-    `lower` and `upper` are NaN when there was a single draw, which says nothing about the spread.
-    """
-
-    gap: float
-    lower: float
-    upper: float
-    level: float
-    draws: int
-
-    def __str__(self) -> str:
-        """Return e.g. '2.1 % (1.4 to 2.9)'.
-
-        >>> str(Gap(2.14, 1.42, 2.88, 0.95, 100))
-        '2.1 % (1.4 to 2.9)'
-        """
-        interval = f" ({self.lower:.1f} to {self.upper:.1f})" if self.lower == self.lower else ""
-        return f"{self.gap:.1f} %{interval}"
-
-
-def paired_gap(
-    errors: ArrayLike, oracle_errors: ArrayLike, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> Gap:
-    """Return the gap of mean errors with its interval, resampling draws of S in pairs.
-
-    The error depends on which variables S holds far more than on the method, so method and oracle are resampled
-    together: a draw brings both of its errors or neither. The interval is that of the percentiles.
-
-    Parameters
-    ----------
-    errors, oracle_errors
-        mean error of each draw of S, in the same order, [draws]
-    level
-        how often such an interval should hold the truth, between 0 and 1
-    resamples
-        how many times the draws are resampled
-    seed
-        0 or above
-
-    Examples
-    --------
-    >>> oracle = np.linspace(2.0, 4.0, 20)
-    >>> print(paired_gap(oracle + 0.06, oracle))
-    2.0 % (1.8 to 2.2)
-    """
-    ours, theirs = _checked_errors(errors, oracle_errors)
-    if not 0 < level < 1:
-        raise InputError(f"level must be between 0 and 1, such as 0.95, got {level}")
-    if resamples < 1:
-        raise InputError(f"resamples must be at least 1, got {resamples}")
-    draws = len(ours)
-    middle = gap(float(ours.mean()), float(theirs.mean()))
-    if draws == 1:
-        return Gap(middle, float("nan"), float("nan"), level, draws)
-    drawn = np.random.default_rng(seed).integers(draws, size=(resamples, draws))
-    base = theirs[drawn].mean(axis=1)  # [resamples]
-    gaps = 100.0 * (ours[drawn].mean(axis=1) - base) / base
-    lower, upper = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2])
-    return Gap(middle, float(lower), float(upper), level, draws)
-
-
-def _checked_errors(errors: ArrayLike, oracle_errors: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    ours = np.asarray(errors, dtype=np.float64)
-    theirs = np.asarray(oracle_errors, dtype=np.float64)
-    if ours.ndim != 1 or ours.shape != theirs.shape or ours.size == 0:
-        raise InputError(
-            "errors and oracle_errors must be flat and hold one error for each draw of S, in the same order, "
-            f"got shapes {ours.shape} and {theirs.shape}"
-        )
-    for argument, given in (("errors", ours), ("oracle_errors", theirs)):
-        wrong = np.flatnonzero(~np.isfinite(given))
-        if wrong.size:
-            raise InputError(f"{argument} must be finite, got {given[wrong[0]]} for draw {wrong[0]}")
-    if (theirs <= 0).any():
-        raise InputError(
-            "oracle_errors must be above 0 for a gap to be a share of them, "
-            f"got {theirs.min()} for draw {int(theirs.argmin())}"
-        )
-    return ours, theirs
-
-
 def _checked(
     forecast: ArrayLike, target: ArrayLike, mask: ArrayLike | None
 ) -> tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.bool_] | None]:
-    predicted, wanted = np.asarray(forecast), np.asarray(target)
-    check_axes("forecast", predicted, "bhs")
-    for argument, given in (("target", wanted), ("mask", None if mask is None else np.asarray(mask))):
-        if given is not None and given.shape != predicted.shape:
+    forecasts, targets = np.asarray(forecast), np.asarray(target)
+    check_axes("forecast", forecasts, "bhs")
+    for argument, given in (("target", targets), ("mask", None if mask is None else np.asarray(mask))):
+        if given is not None and given.shape != forecasts.shape:
             raise InputError(
-                f"{argument} must have the forecast's shape {predicted.shape} [b, h, s], got {given.shape}"
+                f"{argument} must have the forecast's shape {forecasts.shape} [b, h, s], got {given.shape}"
             )
     if mask is None:
-        return predicted, wanted, None
+        return forecasts, targets, None
     counts = np.asarray(mask)
     if counts.dtype != bool:
         raise InputError(f"mask must be boolean, True where a target counts, got values of type {counts.dtype}")
-    return predicted, wanted, counts
+    return forecasts, targets, counts
 
 
-def _sums(
-    predicted: NDArray[np.generic],
-    wanted: NDArray[np.generic],
-    mask: NDArray[np.bool_] | None,
-    zeros_missing: bool,
-    first_window: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    truth = wanted.astype(np.float64)
-    counts = ~np.isnan(truth)
-    if mask is not None:
-        counts &= mask
-    if zeros_missing:
-        counts &= truth != 0
-    guess = predicted.astype(np.float64)
-    _refuse_infinite("forecast", guess, counts, first_window)
-    _refuse_infinite("target", truth, counts, first_window)
-    difference = np.zeros_like(truth)
-    np.subtract(guess, truth, out=difference, where=counts)  # [b, h, s]
-    return np.abs(difference).sum(axis=(0, 2)), (difference**2).sum(axis=(0, 2)), counts.sum(axis=(0, 2))
+def _differences(
+    forecast: ArrayLike, target: ArrayLike, mask: ArrayLike | None, zeros_missing: bool
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+    """Yield forecast - target (0 where no target counts) and which targets count, some windows at a time, [b, h, s]."""
+    forecasts, targets, allowed = _checked(forecast, target, mask)
+    windows, horizon, variables = forecasts.shape
+    rows = max(1, _CHUNK // max(1, horizon * variables))
+    for first in range(0, windows, rows):
+        batch = slice(first, first + rows)
+        truth = targets[batch].astype(np.float64)
+        counts = ~np.isnan(truth)
+        if allowed is not None:
+            counts &= allowed[batch]
+        if zeros_missing:
+            counts &= truth != 0
+        predicted = forecasts[batch].astype(np.float64)
+        _refuse_infinite("forecast", predicted, counts, first)
+        _refuse_infinite("target", truth, counts, first)
+        difference = np.zeros_like(truth)
+        np.subtract(predicted, truth, out=difference, where=counts)  # [b, h, s]
+        yield difference, counts
 
 
 def _refuse_infinite(argument: str, values: NDArray[np.float64], counts: NDArray[np.bool_], first_window: int) -> None:

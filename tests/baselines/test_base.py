@@ -152,7 +152,7 @@ def test_windows_cut_otherwise_are_refused(name):
 def test_training_on_nothing_is_refused(name):
     train, _, _ = parts()
     fit = {**IMPUTERS, **FORECASTERS}[name]
-    with pytest.raises(InputError, match="train holds no window"):
+    with pytest.raises(InputError, match="train has no window"):
         fit(train[:0])
     with pytest.raises(InputError, match="train must be Windows"):
         fit(train.series)

@@ -68,7 +68,7 @@ def test_a_variable_without_any_target_is_forecast_by_its_mean():
     ("options", "words"),
     [
         ({"loss": "huber"}, "loss must be one of squared, absolute, got 'huber'"),
-        ({"kernel": 4}, "kernel must be odd, so that the average lies about its step, got 4"),
+        ({"kernel": 4}, "kernel must be odd, so that the average is centered on its step, got 4"),
         ({"kernel": 0}, "kernel must be a whole number of at least 1, got 0"),
         ({"ridge": 0}, "ridge must be a number above 0, got 0"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1, got 0"),

@@ -59,14 +59,14 @@ def test_a_history_that_does_not_reach_the_windows_is_refused():
 
 def test_a_day_needs_times_and_whole_steps():
     train = Series(factors(100)).windows(LOOKBACK, HORIZON)
-    with pytest.raises(InputError, match=sentence("has no times, so that a day has no length: give period")):
+    with pytest.raises(InputError, match=sentence("has no times, so the length of a day is unknown: give period")):
         SeasonalNaive.fit(train)
     with pytest.raises(InputError, match="period must be a whole number of at least 1, got 0"):
         SeasonalNaive.fit(train, period=0)
     start = np.datetime64("2021-03-01", "ns")
     for step in (np.timedelta64(7, "h"), np.timedelta64(1, "D")):
         series = Series(np.zeros((30, 1)), times=start + np.arange(30) * step)
-        with pytest.raises(InputError, match="a day is no whole number of steps"):
+        with pytest.raises(InputError, match="a day is not a whole number of steps"):
             steps_a_day(series)
 
 

@@ -1,7 +1,7 @@
-"""What else one could do: the paper's baselines, and today's.
+"""Baselines: those of the paper, and simple methods of today.
 
-Imputers fill in the absent variables before the model runs (`imputed` makes a method of model and imputer); the others
-forecast S without it. All are fitted on the training windows, by `fit`, and none imports torch.
+Imputers fill in the absent variables before the model runs (`imputed` combines a model and an imputer); the others
+forecast S without a model. All are fitted on the training windows, by `fit`, and none imports torch.
 
 >>> import numpy as np
 >>> from subcast.baselines import LastValue, LinearForecaster

@@ -1,4 +1,4 @@
-"""What the baselines share: imputers, how one goes before a model, and holes in the readings of S."""
+"""What the baselines share: the imputer protocol, a model after an imputer, and filling of missing readings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from subcast.windows import Windows
 
 
 class Imputer(Protocol):
-    """A way to fill in the absent variables."""
+    """Fills in the absent variables of windows."""
 
     def complete(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the windows as a model takes them, [b, t, n, f], raw units.
+        """Return the windows as inputs of a model, [b, t, n, f], raw units.
 
-        Readings of `present` stay as they are, their holes are filled, and so are all readings of the others. Time
-        features stay as they are.
+        Readings of `present` stay as they are; their missing readings and all readings of the other variables are
+        filled in. Time features stay as they are.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a baseline was fitted on, which the windows it is asked about must fit.
+    """Sizes of the windows that a baseline was fitted on; windows to forecast must have the same.
 
     >>> from subcast.series import Series
     >>> train = Series(np.zeros((10, 3))).windows(lookback=3, horizon=2)
@@ -45,32 +45,34 @@ class Shape:
 
     @classmethod
     def of(cls, windows: Windows) -> Shape:
-        """The sizes of the axes n, t, h and f."""
+        """Return the sizes of the axes n, t, h and f."""
         return cls(windows.series.n_variables, windows.lookback, windows.horizon, windows.series.n_features)
 
     def check(self, windows: Windows, present: ArrayLike) -> NDArray[np.int64]:
-        """Return S as indices, or say in one sentence what does not fit."""
+        """Return S as indices; raise if the windows have other sizes or S is not valid."""
         if not isinstance(windows, Windows):
             raise InputError(f"windows must be Windows, as Series.split gives them, got {type(windows).__name__}")
-        found = Shape.of(windows)
-        if found != self:
-            raise InputError(f"windows must be cut as the training windows were ({_words(self)}), got {_words(found)}")
+        shape = Shape.of(windows)
+        if shape != self:
+            raise InputError(
+                f"windows must be cut as the training windows were ({_shape_text(self)}), got {_shape_text(shape)}"
+            )
         return variable_indices(present, self.n, windows.series.variables, "present")
 
 
-def _words(shape: Shape) -> str:
+def _shape_text(shape: Shape) -> str:
     return f"{shape.lookback} + {shape.horizon} steps of {shape.n} variables with {shape.n_features - 1} time features"
 
 
 def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Method:
-    """Fill in the absent variables, then run the model as if everything had arrived (table 9).
+    """Return the method that fills in the absent variables and then runs the model (table 9).
 
     Parameters
     ----------
     model
-        [b, t, n, f] -> [b, h, n], raw units; one with `predict(inputs, wanted=)` is asked for S alone
+        [b, t, n, f] -> [b, h, n], raw units; a model with `predict(inputs, wanted=)` forecasts S only
     imputer
-        what fills in the absent variables
+        fills in the absent variables
 
     Examples
     --------
@@ -86,7 +88,7 @@ def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Me
 
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = imputer.complete(windows, present)
-        chosen = variable_indices(present, windows.series.n_variables, windows.series.variables, "present")
+        indices = variable_indices(present, windows.series.n_variables, windows.series.variables, "present")
         forecaster = adapt(
             model,
             lookback=windows.lookback,
@@ -94,13 +96,13 @@ def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Me
             variables=windows.series.variables,
             n_features=windows.series.n_features,
         )
-        return forecaster(inputs, chosen)  # [b, h, s]
+        return forecaster(inputs, indices)  # [b, h, s]
 
     return method
 
 
 def completed(windows: Windows, present: NDArray[np.int64], estimate: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """The windows with `estimate` [b, t, n] (raw) wherever S has no reading: [b, t, n, f]."""
+    """Return the windows with `estimate` [b, t, n] (raw) wherever S has no reading, [b, t, n, f]."""
     inputs = windows.batch().inputs
     unknown = np.ones(estimate.shape, dtype=bool)
     unknown[:, :, present] = np.isnan(inputs[:, :, present, 0])
@@ -109,10 +111,10 @@ def completed(windows: Windows, present: NDArray[np.int64], estimate: NDArray[np
 
 
 def without_holes(normal: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Fill holes of normalized readings along the steps, [..., t, s].
+    """Return normalized readings with missing ones filled in along the steps, [..., t, s].
 
-    Linear between the readings around a hole, the nearest reading at the edges, 0 (the mean) where a variable has no
-    reading at all.
+    Filled linearly between known readings, with the nearest reading at the edges, and with 0 (the mean) where a
+    variable has no reading at all.
 
     >>> without_holes(np.array([[[np.nan], [1.0], [np.nan], [2.0]]])).ravel()
     array([1. , 1. , 1.5, 2. ])
@@ -121,28 +123,28 @@ def without_holes(normal: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     columns = np.moveaxis(filled, -2, -1)  # [..., s, t], a view of filled
     holes = np.isnan(columns)
     steps = np.arange(columns.shape[-1])
-    for place in np.argwhere(holes.any(axis=-1)):
-        column, missing = columns[tuple(place)], holes[tuple(place)]
+    for position in np.argwhere(holes.any(axis=-1)):
+        column, missing = columns[tuple(position)], holes[tuple(position)]
         column[missing] = 0.0 if missing.all() else np.interp(steps[missing], steps[~missing], column[~missing])
     return filled
 
 
 def training_steps(train: Windows) -> NDArray[np.int64]:
-    """The steps that lie in the inputs of some training window, in order."""
+    """Return the steps that are in the inputs of a training window, in order."""
     starts = np.asarray(train.starts, dtype=np.int64)
     return np.unique(starts[:, None] + np.arange(train.lookback))
 
 
 def check_train(train: Windows) -> None:
-    """Raise one clear sentence unless there are training windows to fit on."""
+    """Raise unless there are training windows to fit on."""
     if not isinstance(train, Windows):
         raise InputError(f"train must be Windows, as Series.split gives them, got {type(train).__name__}")
     if not len(train):
-        raise InputError("train holds no window: give at least one to fit on")
+        raise InputError("train has no window: give at least one to fit on")
 
 
 def check_positive(argument: str, value: float) -> float:
-    """Return a number above 0, or say in one sentence what came instead.
+    """Return the value as a float; raise unless it is a number above 0.
 
     >>> check_positive("ridge", -1)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""kNNE: nearest-neighbor imputation as an ensemble, each member looking at a part of the variables.
+"""kNNE: an ensemble of nearest-neighbor imputations, each with its own subset of the variables.
 
 Domeniconi and Yan, Nearest Neighbor Ensemble, ICPR 2004; the imputation of table 9.
 """
@@ -24,21 +24,20 @@ UNITS = ("window", "step")
 class KNNEImputer:
     """Average the nearest training windows of several searches, each over its own draw of variables of S.
 
-    Each member looks at ceil(share |S|) variables, drawn from S uniformly without replacement, finds the k nearest
-    training windows on those alone and takes their mean; the imputation is the mean of the members.
+    Each member uses ceil(share |S|) variables, drawn from S uniformly without replacement, finds the k nearest
+    training windows by these variables, and takes their mean; the imputation is the mean of the members.
 
-    Where the published descriptions leave a choice open, this is what is done here: `members` = 10 members; each looks
-    at half of S; members count alike, and so do the neighbors of one; distances are Euclidean on readings normalized
-    as the protocol says, time features count in them as in the paper's retrieval; whole windows are compared and
-    borrowed, so that what is borrowed is a course over time that did happen, or single steps with `unit="step"`, which
-    suits data whose steps have little to do with each other. The original draws features by their relevance to a
-    class; there is no class here, so draws are uniform. They depend on `seed` and S alone: all windows under one S are
-    imputed by the same members, in whatever batches they come.
+    The published descriptions leave some choices open. Here there are 10 members, each uses half of S, and all
+    members and neighbors have equal weights. Distances are Euclidean on readings normalized as the protocol defines,
+    with time features included as in the paper's retrieval. Whole windows are compared and averaged, so that the
+    imputed values follow real courses over time; `unit="step"` compares single steps, which suits data whose steps are
+    unrelated. The original draws features by their relevance to a class; there is no class here, so draws are uniform.
+    They depend only on `seed` and S: all windows with the same S are imputed by the same members, in any batches.
 
-    Holes in S are filled as the absent variables are. A variable that no neighbor has a reading of gets its mean
-    (the scaler's).
+    Missing readings in S are filled like the absent variables. A variable without a reading in any neighbor gets its
+    mean (the scaler's).
 
-    Cost: one search a member, over half of S.
+    Cost: one search for each member, over half of S.
 
     Parameters
     ----------
@@ -47,15 +46,15 @@ class KNNEImputer:
     shape
         their sizes
     neighbors
-        k, of each member
+        k, for each member
     members
-        how many searches
+        number of searches
     share
-        of S that a member looks at
+        share of S that a member uses
     exponent
         b of the distance, 2 for Euclidean
     seed
-        of the draws of variables
+        random seed for drawing the variables
     unit
         what is compared and borrowed: "window" or "step"
 
@@ -91,7 +90,7 @@ class KNNEImputer:
         seed: int = 0,
         unit: str = "window",
     ) -> KNNEImputer:
-        """Lay out the training windows; parameters as in the class."""
+        """Store the training windows; parameters as in the class."""
         check_whole("neighbors", neighbors)
         check_whole("members", members)
         check_whole("seed", seed, low=0)
@@ -104,31 +103,31 @@ class KNNEImputer:
         return cls(past, Shape.of(train), neighbors, members, share, exponent, seed, unit)
 
     def draws(self, present: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """The variables that each member looks at, in increasing order."""
-        chosen = np.sort(present)
-        size = math.ceil(round(self.share * len(chosen), 9))
-        rng = np.random.default_rng([self.seed, *chosen.tolist()])
-        return [np.sort(rng.choice(chosen, size, replace=False)) for _ in range(self.members)]
+        """Return the variables that each member uses, in increasing order."""
+        present = np.sort(present)
+        size = math.ceil(round(self.share * len(present), 9))
+        rng = np.random.default_rng([self.seed, *present.tolist()])
+        return [np.sort(rng.choice(present, size, replace=False)) for _ in range(self.members)]
 
     def complete(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Fill in what S does not tell: [b, t, n, f], raw units."""
-        chosen = self.shape.check(windows, present)
+        """Return the windows with absent variables and missing readings filled in, [b, t, n, f], raw units."""
+        present = self.shape.check(windows, present)
         if not len(windows):
             return windows.batch().inputs
         if self.unit == "window":
-            return completed(windows, chosen, self._estimate(windows, chosen))
+            return completed(windows, present, self._estimate(windows, present))
         first, last = min(windows.starts), max(windows.starts) + windows.lookback
         steps = Windows(windows.series, 1, 1, starts=range(first, last))  # every step once, however windows overlap
-        each = self._estimate(steps, chosen)[:, 0]  # [steps, n]
-        place = np.asarray(windows.starts, dtype=np.int64)[:, None] - first + np.arange(windows.lookback)  # [b, t]
-        return completed(windows, chosen, each[place])
+        by_step = self._estimate(steps, present)[:, 0]  # [steps, n]
+        positions = np.asarray(windows.starts, dtype=np.int64)[:, None] - first + np.arange(windows.lookback)  # [b, t]
+        return completed(windows, present, by_step[positions])
 
     def _estimate(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The mean of the members, [b, t, n], raw units."""
-        everyone = np.arange(self.shape.n)
-        alike = np.ones((len(windows), self.neighbors), dtype=np.float32)
+        """Return the mean of the members, [b, t, n], raw units."""
+        all_variables = np.arange(self.shape.n)
+        equal_weights = np.ones((len(windows), self.neighbors), dtype=np.float32)
         total = np.zeros((len(windows), windows.lookback, self.shape.n), dtype=np.float64)
         for variables in self.draws(present):
             neighbors = self.past.find(windows, variables, self.neighbors, self.exponent)
-            total += self.past.bank.pool_windows(neighbors.index, alike, everyone)  # [b, t, n]
+            total += self.past.bank.pool_windows(neighbors.index, equal_weights, all_variables)  # [b, t, n]
         return self.past.scaler.inverse(total / self.members)

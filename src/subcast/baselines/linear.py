@@ -1,4 +1,4 @@
-"""A linear forecaster that needs no other variables: trend and remainder, each mapped to the steps to come.
+"""A linear forecaster of each variable from its own past: trend and remainder, each mapped to the future steps.
 
 The form of DLinear (Zeng, Chen, Zhang and Xu, Are Transformers Effective for Time Series Forecasting?, AAAI 2023),
 solved in closed form instead of by gradient descent.
@@ -23,11 +23,11 @@ _LEAST_RESIDUAL = 1e-2  # in normalized units: smaller residuals count as this, 
 
 @dataclass(frozen=True, eq=False)
 class LinearForecaster:
-    """Forecast each variable from its own last readings alone.
+    """Forecast each variable from its own last readings only.
 
     The window is divided into a trend (moving average, the ends repeated) and the remainder; a linear map from both
-    to the steps to come, with an intercept, is fitted for each variable, or one for all (`shared`), by ridge
-    regression on normalized readings. A target that does not count is left out; holes in the inputs are filled along
+    to the future steps, with an intercept, is fitted for each variable, or one for all (`shared`), by ridge
+    regression on normalized readings. A target that does not count is left out; missing inputs are filled in along
     the steps.
 
     `loss="absolute"` fits the least absolute error, which MAE measures, by iteratively reweighted least squares: each
@@ -69,7 +69,7 @@ class LinearForecaster:
         ridge: float = 1e-4,
         rounds: int = 10,
     ) -> LinearForecaster:
-        """Solve for the maps.
+        """Fit the maps.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class LinearForecaster:
         ridge
             lambda, relative to the weight of the training windows that count; the intercept is free
         rounds
-            of reweighting, for the absolute loss
+            number of rounds of reweighting, for the absolute loss
         """
         check_train(train)
         check_positive("ridge", ridge)
@@ -92,17 +92,17 @@ class LinearForecaster:
         if loss not in LOSSES:
             raise InputError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if check_whole("kernel", kernel) % 2 == 0:
-            raise InputError(f"kernel must be odd, so that the average lies about its step, got {kernel}")
+            raise InputError(f"kernel must be odd, so that the average is centered on its step, got {kernel}")
         scaler = Scaler.fit(train, per_variable=True)
         problem = _Problem(train, scaler, _penalty(train.lookback, kernel, ridge))
         return cls(Shape.of(train), scaler, problem.solve(shared, rounds if loss == "absolute" else 0))
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
-        chosen = self.shape.check(windows, present)
-        scaler = self.scaler.select(chosen)
-        x = without_holes(scaler.transform(windows.readings[:, :, chosen]))  # [b, t, s]
-        normal = _with_one(np.moveaxis(x, -1, 0)) @ self.coefficients[chosen]  # [s, b, h]
+        present = self.shape.check(windows, present)
+        scaler = self.scaler.select(present)
+        x = without_holes(scaler.transform(windows.readings[:, :, present]))  # [b, t, s]
+        normal = _with_one(np.moveaxis(x, -1, 0)) @ self.coefficients[present]  # [s, b, h]
         return scaler.inverse(np.moveaxis(normal, 0, -1))  # [b, h, s]
 
 
@@ -120,18 +120,18 @@ class _Problem:
     penalty: NDArray[np.float64]  # [t + 1, t + 1]
 
     def solve(self, shared: bool, rounds: int) -> NDArray[np.float64]:
-        """Coefficients [n, t + 1, h], after some rounds of reweighting."""
+        """Return coefficients [n, t + 1, h], after `rounds` rounds of reweighting."""
         n = self.train.series.n_variables
         groups = [list(range(n))] if shared else [[variable] for variable in range(n)]
-        found = np.stack([self._solve(group, rounds) for group in groups])
-        return np.broadcast_to(found, (n, *found.shape[1:]))
+        coefficients = np.stack([self._solve(group, rounds) for group in groups])
+        return np.broadcast_to(coefficients, (n, *coefficients.shape[1:]))
 
     def _solve(self, variables: list[int], rounds: int) -> NDArray[np.float64]:
-        """One map for some variables, [t + 1, h]."""
-        found = self._round(variables, None)
+        """Return one map for a group of variables, [t + 1, h]."""
+        coefficients = self._round(variables, None)
         for _ in range(rounds):
-            found = self._round(variables, found)
-        return found
+            coefficients = self._round(variables, coefficients)
+        return coefficients
 
     def _round(self, variables: list[int], before: NDArray[np.float64] | None) -> NDArray[np.float64]:
         d, h = len(self.penalty), self.train.horizon
@@ -149,7 +149,7 @@ class _Problem:
         return np.asarray(np.linalg.solve(gram, cross[..., None])[..., 0].T, dtype=np.float64)  # [t + 1, h]
 
     def _of(self, variable: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Inputs [b, t + 1], targets [b, h] (0 where none counts) and which count, normalized."""
+        """Return inputs [b, t + 1], targets [b, h] (0 where none counts) and which targets count, normalized."""
         scaler = self.scaler.select([variable])
         x = without_holes(scaler.transform(self.train.readings[:, :, [variable]]))[:, :, 0]  # [b, t]
         y = scaler.transform(self.train.targets[:, :, [variable]])[:, :, 0].astype(np.float64)
@@ -157,22 +157,22 @@ class _Problem:
 
 
 def _with_one(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Readings and 1: [..., t + 1] of [..., t]."""
+    """Return the readings with a column of ones, [..., t + 1]."""
     return np.concatenate([x, np.ones((*x.shape[:-1], 1))], axis=-1)
 
 
 def _penalty(lookback: int, kernel: int, ridge: float) -> NDArray[np.float64]:
-    """What ridge on trend and remainder costs in terms of the readings, [t + 1, t + 1]."""
+    """Return the penalty of ridge on trend and remainder, in terms of the readings, [t + 1, t + 1]."""
     average = moving_average(lookback, kernel)
-    parts = np.concatenate([average, np.eye(lookback) - average])  # [2 t, t]
+    decomposition = np.concatenate([average, np.eye(lookback) - average])  # [2 t, t]
     penalty = np.zeros((lookback + 1, lookback + 1))
-    penalty[:-1, :-1] = ridge * np.linalg.inv(parts.T @ parts)
+    penalty[:-1, :-1] = ridge * np.linalg.inv(decomposition.T @ decomposition)
     penalty[-1, -1] = 1e-12  # the intercept is free, but a step without targets must be solvable
     return penalty
 
 
 def moving_average(length: int, kernel: int) -> NDArray[np.float64]:
-    """The matrix that averages `kernel` steps about each of `length` steps, the end steps repeated.
+    """Return the matrix that averages `kernel` steps around each of `length` steps, with the end steps repeated.
 
     >>> (moving_average(3, 3) * 3).round().astype(int)
     array([[2, 1, 0],
@@ -181,6 +181,6 @@ def moving_average(length: int, kernel: int) -> NDArray[np.float64]:
     """
     matrix = np.zeros((length, length))
     for step in range(length):
-        for beside in range(-(kernel // 2), kernel // 2 + 1):
-            matrix[step, min(max(step + beside, 0), length - 1)] += 1 / kernel
+        for shift in range(-(kernel // 2), kernel // 2 + 1):
+            matrix[step, min(max(step + shift, 0), length - 1)] += 1 / kernel
     return matrix

@@ -1,4 +1,4 @@
-"""The nearest-neighbor forecast: what followed the nearest training windows, without any model.
+"""The nearest-neighbor forecast: the futures of the nearest training windows, without any model.
 
 Tajmouati, El Wahbi, Bedoui, Abarda and Dakkoun, Applying k-nearest neighbors to time series forecasting: two new
 approaches, 2021; the baseline of table 6.
@@ -23,9 +23,9 @@ FUTURES = ("targets", "readings")
 
 @dataclass(frozen=True, eq=False)
 class NeighborForecast:
-    """Forecast S by what followed the k nearest training windows, weighted by the rank-order centroid.
+    """Forecast S by the futures of the k nearest training windows, with rank-order-centroid weights.
 
-    The nearest of five counts 0.457, then 0.257, 0.157, 0.090 and 0.040. Neighbors are those the paper's method
+    Five neighbors have the weights 0.457, 0.257, 0.157, 0.090 and 0.040. Neighbors are those the paper's method
     retrieves: the same distance on the same normalized readings and time features.
 
     Where the papers leave a choice open: futures are averaged as they are, without moving them to the level of the
@@ -40,7 +40,7 @@ class NeighborForecast:
     shape
         their sizes
     futures
-        [n, t], normalized: what followed
+        [n, t], normalized: the values that futures are taken from
     neighbors
         k
     exponent
@@ -66,7 +66,7 @@ class NeighborForecast:
     def fit(
         cls, train: Windows, *, neighbors: int = 5, exponent: float = 0.5, futures: str = "targets"
     ) -> NeighborForecast:
-        """Lay out the training windows and what followed them.
+        """Store the training windows and their futures.
 
         Parameters
         ----------
@@ -75,24 +75,24 @@ class NeighborForecast:
         neighbors, exponent
             k, and b of the distance
         futures
-            "targets": what counts as a target; "readings": every reading, as in the inputs
+            "targets": values that count as targets; "readings": every reading, as in the inputs
         """
         check_whole("neighbors", neighbors)
         check_positive("exponent", exponent)
         if futures not in FUTURES:
             raise InputError(f"futures must be one of {', '.join(FUTURES)}, got {futures!r}")
         past = Past.fit(train)
-        followed = train.target_values if futures == "targets" else train.series.values
-        rows = np.ascontiguousarray(past.scaler.transform(followed).T)  # [n, t]
+        values = train.target_values if futures == "targets" else train.series.values
+        rows = np.ascontiguousarray(past.scaler.transform(values).T)  # [n, t]
         return cls(past, Shape.of(train), rows, neighbors, exponent)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
         from subcast.retrieval.pooling import pool_mean
 
-        chosen = self.shape.check(windows, present)
-        found = self.past.find(windows, chosen, self.neighbors, self.exponent)
-        weights = weighting.by_rank(found.distance)
-        starts = self.past.starts_of(found)
-        normal = pool_mean(self.futures, starts, weights, chosen, self.shape.lookback, self.shape.horizon)
-        return self.past.scaler.select(chosen).inverse(normal)  # [b, h, s]
+        present = self.shape.check(windows, present)
+        neighbors = self.past.find(windows, present, self.neighbors, self.exponent)
+        weights = weighting.by_rank(neighbors.distance)
+        starts = self.past.starts_of(neighbors)
+        normal = pool_mean(self.futures, starts, weights, present, self.shape.lookback, self.shape.horizon)
+        return self.past.scaler.select(present).inverse(normal)  # [b, h, s]

@@ -1,4 +1,4 @@
-"""The training windows in normalized units, searchable: what the nearest-neighbor baselines look things up in."""
+"""The training windows in normalized units, with nearest-neighbor search: shared by the neighbor baselines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Past:
     Parameters
     ----------
     scaler
-        as the protocol of the training windows says: one pair for all variables in `paper`
+        as the protocol of the training windows defines it: one mean and deviation for all variables in `paper`
     bank
         the training windows, normalized; time features, if any, are compared too
     """
@@ -30,7 +30,7 @@ class Past:
 
     @classmethod
     def fit(cls, train: Windows, *, single_steps: bool = False) -> Past:
-        """Normalize the training readings and lay out the bank, of windows or of the single steps in them."""
+        """Normalize the training readings and build the bank, of windows or of their single steps."""
         check_train(train)
         scaler = Scaler.fit(train)
         starts = training_steps(train) if single_steps else np.sort(np.asarray(train.starts, dtype=np.int64))
@@ -44,17 +44,17 @@ class Past:
         return cls(scaler, bank)
 
     def find(self, windows: Windows, variables: NDArray[np.int64], k: int, exponent: float) -> Neighbors:
-        """The k nearest training windows of each window, looking only at some variables."""
+        """Return the k nearest training windows of each window by the given variables."""
         scaler = self.scaler.select(variables)
         features = windows.series.features
         if windows.starts.step == 1 and len(windows) > 1:
             steps = slice(windows.starts[0], windows.starts[-1] + windows.lookback)
             normal = scaler.transform(windows.series.values[steps][:, variables])  # [t, s]
-            along = None if features is None else features[steps]
-            return self.bank.nearest_sliding(normal, variables, k, exponent, shared=along)
+            shared = None if features is None else features[steps]
+            return self.bank.nearest_sliding(normal, variables, k, exponent, shared=shared)
         normal = scaler.transform(windows.readings[:, :, variables])  # [b, t, s]
         return self.bank.nearest(normal, variables, k, exponent, shared=windows.features)
 
     def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
-        """The steps of the training series at which the neighbors begin, [b, k]; -1 for none."""
+        """Return the first step of each neighbor in the training series, [b, k]; -1 for no neighbor."""
         return np.where(neighbors.found, self.bank.starts[np.maximum(neighbors.index, 0)], -1)

@@ -1,4 +1,4 @@
-"""What scikit-learn offers: KNNImputer and IterativeImputer, step by step."""
+"""The imputers of scikit-learn, KNNImputer and IterativeImputer, applied to single steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subcast.errors import InputError
 from subcast.scaling import Scaler
 from subcast.windows import Windows
 
-MOST_VARIABLES = 250  # that IterativeImputer is fitted on here
+MOST_VARIABLES = 250  # largest number of variables for IterativeImputer
 _AT_ONCE = 512
 
 
@@ -22,17 +22,17 @@ _AT_ONCE = 512
 class ScikitImputer:
     """A scikit-learn imputer on single steps: rows are time steps, columns are variables.
 
-    Fitted once, on a sample of training steps with every variable, and used for every S: the absent variables of a
-    step are NaN to it, and so are holes in S, which it fills too. Readings are normalized as the protocol says.
+    Fitted once, on a sample of training steps with every variable, and used for every S: absent variables and missing
+    readings of a step are NaN, and both are filled. Readings are normalized as the protocol defines.
 
-    Make one with `ScikitImputer.knn` or `ScikitImputer.iterative`.
+    Create one with `ScikitImputer.knn` or `ScikitImputer.iterative`.
 
     Parameters
     ----------
     imputer
         fitted on normalized steps [t, n]; anything with `transform`
     scaler
-        as the protocol of the training windows says
+        as the protocol of the training windows defines it
     shape
         of the training windows
 
@@ -54,10 +54,10 @@ class ScikitImputer:
     def knn(
         cls, train: Windows, *, neighbors: int = 5, weights: str = "uniform", sample: int = 4000, seed: int = 0
     ) -> ScikitImputer:
-        """KNNImputer: the mean of the nearest training steps that have a reading, Euclidean over what is there.
+        """Return a KNNImputer: the mean of the nearest training steps with a reading, by Euclidean distance.
 
         Cost: it sorts the distances anew for each absent column, about T m a step: with 4,000 training steps and 119
-        absent columns some milliseconds for each step.
+        absent columns a few milliseconds for each step.
 
         Parameters
         ----------
@@ -66,9 +66,9 @@ class ScikitImputer:
         neighbors, weights
             as in scikit-learn
         sample
-            how many training steps to keep at most, drawn without replacement
+            largest number of training steps, drawn without replacement
         seed
-            of that draw
+            random seed for that draw
         """
         from sklearn.impute import KNNImputer
 
@@ -89,7 +89,7 @@ class ScikitImputer:
         seed: int = 0,
         most_variables: int = MOST_VARIABLES,
     ) -> ScikitImputer:
-        """IterativeImputer: every variable regressed on the others (BayesianRidge) in turn, `rounds` times.
+        """Return an IterativeImputer: each variable in turn is regressed on the others (BayesianRidge), `rounds` times.
 
         Its regressions are learned on complete steps and serve every S. Its stopping rule would then end after the
         first round, since nothing is missing while it learns; it is switched off (tol = 0), so that imputation goes
@@ -97,7 +97,7 @@ class ScikitImputer:
         start at the mean: where variables are strongly correlated, ten rounds may not bring them far from it, and
         fewer inputs (`nearest`) can do better than all.
 
-        Cost: n regressions a round at fitting: some seconds for 140 variables with 20 inputs each, a minute with all,
+        Cost: n regressions a round at fitting: a few seconds for 140 variables with 20 inputs each, a minute with all,
         growing with the cube of their number, hence `most_variables`. On flattened windows it would take hours and is
         not offered.
 
@@ -106,14 +106,14 @@ class ScikitImputer:
         train
             the training windows
         rounds
-            how often to go through the variables
+            number of passes through the variables
         nearest
             how many other variables each is regressed on, drawn with probability proportional to their correlation;
             None for all
         sample, seed
             as in `knn`; the seed is also the imputer's
         most_variables
-            above this number of variables it refuses
+            raise above this number of variables
         """
         from sklearn.experimental import enable_iterative_imputer  # noqa: F401
         from sklearn.impute import IterativeImputer
@@ -155,13 +155,13 @@ class ScikitImputer:
         return cls(imputer, scaler, Shape.of(train))
 
     def complete(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Fill in what S does not tell: [b, t, n, f], raw units."""
-        chosen = self.shape.check(windows, present)
+        """Return the windows with absent variables and missing readings filled in, [b, t, n, f], raw units."""
+        present = self.shape.check(windows, present)
         starts = np.asarray(windows.starts, dtype=np.int64)
-        steps, place = np.unique(starts[:, None] + np.arange(windows.lookback), return_inverse=True)  # shared steps
+        steps, position = np.unique(starts[:, None] + np.arange(windows.lookback), return_inverse=True)  # shared steps
         rows = np.full((len(steps), self.shape.n), np.nan)
-        rows[:, chosen] = self.scaler.select(chosen).transform(windows.series.values[steps][:, chosen])
+        rows[:, present] = self.scaler.select(present).transform(windows.series.values[steps][:, present])
         filled = [self.imputer.transform(rows[a : a + _AT_ONCE]) for a in range(0, len(rows), _AT_ONCE)]
         estimate = np.concatenate(filled) if filled else rows  # [steps, n]
-        raw = self.scaler.inverse(estimate)[place.reshape(len(windows), windows.lookback)]  # [b, t, n]
-        return completed(windows, chosen, raw)
+        raw = self.scaler.inverse(estimate)[position.reshape(len(windows), windows.lookback)]  # [b, t, n]
+        return completed(windows, present, raw)

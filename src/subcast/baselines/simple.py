@@ -15,15 +15,15 @@ from subcast.series import Series
 from subcast.windows import Windows
 
 _DAY = np.timedelta64(1, "D")
-_SEASONS = 7  # how many seasons back a missing reading is looked for
+_SEASONS = 7  # number of seasons back in which a missing reading is searched for
 
 
 @dataclass(frozen=True, eq=False)
 class LastValue:
     """Repeat the last reading of each variable.
 
-    Where the last reading is missing, the one before it in the window, and so on; a variable with no reading in the
-    window is forecast by its training mean.
+    Where the last reading is missing, the latest known reading in the window is used; a variable without a reading in
+    the window is forecast by its training mean.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class LastValue:
 
     @classmethod
     def fit(cls, train: Windows) -> LastValue:
-        """Take the training means."""
+        """Compute the training means."""
         check_train(train)
         return cls(Shape.of(train), Scaler.fit(train, per_variable=True).mean)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
-        chosen = self.shape.check(windows, present)
-        last = np.broadcast_to(self.means[chosen], (len(windows), chosen.size)).astype(np.float32)
+        present = self.shape.check(windows, present)
+        last = np.broadcast_to(self.means[present], (len(windows), present.size)).astype(np.float32)
         for step in range(self.shape.lookback):
-            reading = windows.readings[:, step, chosen]  # [b, s]
+            reading = windows.readings[:, step, present]  # [b, s]
             last = np.where(np.isnan(reading), last, reading)
         return np.repeat(last[:, None], self.shape.horizon, axis=1)
 
@@ -62,15 +62,15 @@ class LastValue:
 class SeasonalNaive:
     """Repeat the reading of the same time a season (a day, say) ago.
 
-    The most recent season that is over when the forecast is made counts; if the reading is missing there, the season
-    before it, up to seven. Where there is none, because nothing is known from before the window, the last value.
+    The reading is taken from the most recent season before the forecast; if it is missing there, from the season
+    before, up to seven seasons back. If none has a reading, the last value is repeated.
 
     Readings from before a window are looked up in the series that the window was cut from, and in `history`.
 
     Parameters
     ----------
     last
-        what to say where there is no history
+        forecast where there is no history
     period
         steps in a season
     history
@@ -91,7 +91,7 @@ class SeasonalNaive:
 
     @classmethod
     def fit(cls, train: Windows, *, period: int | None = None, history: Series | None = None) -> SeasonalNaive:
-        """Find the season's length.
+        """Determine the length of the season.
 
         Parameters
         ----------
@@ -104,34 +104,34 @@ class SeasonalNaive:
             season before them too
         """
         last = LastValue.fit(train)
-        found = steps_a_day(train.series) if period is None else check_whole("period", period)
+        steps_in_season = steps_a_day(train.series) if period is None else check_whole("period", period)
         if history is not None and history.variables != train.series.variables:
             raise InputError(
                 f"history must have the {train.series.n_variables} variables of the training windows, in their order, "
                 f"got {history.n_variables}"
             )
-        return cls(last, found, history)
+        return cls(last, steps_in_season, history)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
-        chosen = self.last.shape.check(windows, present)
+        present = self.last.shape.check(windows, present)
         forecast = self.last(windows, present)
         known, offset = self._known(windows.series)
         starts = np.asarray(windows.starts, dtype=np.int64) + windows.series.offset - offset
         targets = starts[:, None] + windows.lookback + np.arange(windows.horizon)  # [b, h], steps of `known`
-        over = -(-(np.arange(windows.horizon) + 1) // self.period)  # [h], seasons back to before the forecast
-        open_ = np.ones(forecast.shape, dtype=bool)
+        seasons_back = -(-(np.arange(windows.horizon) + 1) // self.period)  # [h], seasons back to before the forecast
+        unfilled = np.ones(forecast.shape, dtype=bool)
         for back in range(_SEASONS):
-            steps = targets - (over + back) * self.period  # [b, h]
+            steps = targets - (seasons_back + back) * self.period  # [b, h]
             inside = (steps >= 0) & (steps < len(known))
-            readings = known[np.clip(steps, 0, len(known) - 1)][:, :, chosen]  # [b, h, s]
-            usable = open_ & inside[:, :, None] & ~np.isnan(readings)
+            readings = known[np.clip(steps, 0, len(known) - 1)][:, :, present]  # [b, h, s]
+            usable = unfilled & inside[:, :, None] & ~np.isnan(readings)
             forecast = np.where(usable, readings, forecast)
-            open_ &= ~usable
+            unfilled &= ~usable
         return forecast
 
     def _known(self, series: Series) -> tuple[NDArray[np.float32], int]:
-        """The readings to look things up in, and the place of their first step in the original series."""
+        """Return the readings of past seasons, and the position of their first step in the original series."""
         if self.history is None:
             return series.values, series.offset
         first, last = self.history.offset, self.history.offset + len(self.history)
@@ -145,16 +145,16 @@ class SeasonalNaive:
 
 
 def steps_a_day(series: Series) -> int:
-    """How many steps a day has, by the most common distance of two steps.
+    """Return the number of steps in a day, by the most common distance of two steps.
 
     >>> times = np.datetime64("2020-01-01") + np.arange(50) * np.timedelta64(1, "h")
     >>> steps_a_day(Series(np.zeros((50, 1)), times=times))
     24
     """
     if series.times is None or len(series) < 2:
-        raise InputError(f"{series.name!r} has no times, so that a day has no length: give period, in steps")
-    apart, count = np.unique(np.diff(series.times), return_counts=True)
-    step = apart[np.argmax(count)]
+        raise InputError(f"{series.name!r} has no times, so the length of a day is unknown: give period, in steps")
+    distances, count = np.unique(np.diff(series.times), return_counts=True)
+    step = distances[np.argmax(count)]
     if _DAY % step != np.timedelta64(0) or step >= _DAY:
-        raise InputError(f"a day is no whole number of steps of {series.name!r} ({step}): give period, in steps")
+        raise InputError(f"a day is not a whole number of steps of {series.name!r} ({step}): give period, in steps")
     return int(_DAY // step)

@@ -16,7 +16,7 @@ from rich.markup import escape
 from subcast.commands.demo_page import Story, page, plot_story
 from subcast.commands.evaluate import error_table, table_rows
 from subcast.datasets import load_dataset
-from subcast.evaluation import Evaluation, Method, evaluate, oracle, partial_inputs, wrapped
+from subcast.evaluation import Comparison, Method, evaluate, oracle, partial_inputs, wrapped
 from subcast.names import plural
 from subcast.plots import save_figure
 from subcast.storage.files import whole_file
@@ -107,7 +107,7 @@ def _wrapped_model(split: Split, size: DemoSize, progress: bool, console: Consol
 
 def _compare(
     robust: SubsetForecaster, split: Split, draws: list[NDArray[np.int64]], every: int, progress: bool
-) -> Evaluation:
+) -> Comparison:
     published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
     methods: dict[str, Method] = {
         "oracle": oracle(robust),

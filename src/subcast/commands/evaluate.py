@@ -114,6 +114,7 @@ def run_evaluation(
         "step": step or robust.horizon,
         "table": table_rows(found.table(step)),
         **found.to_dict(),
+        "tallies": found.to_record(step),
     }
     if output is not None:
         with whole_file(output, (".json",)) as temporary:
@@ -122,7 +123,7 @@ def run_evaluation(
 
 
 def table_rows(table: Any) -> list[dict[str, Any]]:
-    """The rows of `Evaluation.table` as plain values, None where there is no number."""
+    """The rows of `Comparison.table` as plain values, None where there is no number."""
     rows = [{"method": str(name), **row} for name, row in zip(table.index, table.to_dict("records"), strict=True)]
     return [
         {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}

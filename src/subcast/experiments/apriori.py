@@ -1,4 +1,4 @@
-"""A model trained on a known S: its own scaler, its own graph, its own windows."""
+"""Train a model on a known S, with a scaler, a graph and windows of its own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from subcast.evaluation import forecast_all
 from subcast.experiments.study import Context, split_data
+from subcast.forecasters import FORECASTERS
 from subcast.training import TrainConfig, train
 
 
 def train_on(context: Context, present: NDArray[np.int64], options: Mapping[str, Any]) -> NDArray[np.float32]:
-    """Train the cell's kind of model on S alone and forecast the cell's test windows of S, [b, h, s].
+    """Train the cell's kind of model on S alone, and return its forecasts of the cell's test windows, [b, h, s].
 
-    A training that was interrupted goes on from the end of its last epoch.
+    An interrupted training resumes after its last finished epoch.
     """
     study, cell = context.study, context.cell
     split = split_data(study.series.select(present), cell.dataset)
@@ -28,7 +29,7 @@ def train_on(context: Context, present: NDArray[np.int64], options: Mapping[str,
     preset = options.get("preset", "default")
     config = TrainConfig.paper(cell.dataset, **changes) if preset == "paper" else TrainConfig(**changes)
     graph = None
-    if study.model.module.needs_graph:
+    if FORECASTERS[cell.model].needs_graph:
         graph = study.model.graph()[np.ix_(present, present)]
     name = f"apriori-{study.trained_name()}-{hashlib.sha256(present.tobytes()).hexdigest()[:12]}-{preset}"
     folder = study.checkpoints[-1] / "begun" / name

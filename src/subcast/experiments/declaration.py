@@ -1,4 +1,4 @@
-"""Experiments as they are declared: a small TOML file each, saying what varies and what is held."""
+"""Declarations of experiments: a small TOML file each, with datasets, models, methods and sizes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ class Experiment:
     Parameters
     ----------
     name
-        what `subcast reproduce` calls it
+        its name for `subcast reproduce`
     paper
-        where it stands in the paper
+        the table or figure of the paper
     title
         what it shows
     question
-        what a reader wants to know from it
+        the question that it answers
     measure
-        which measurement makes a cell of it
+        name of the measurement that is made in each cell
     datasets, models
-        each pair is a cell; models may be empty for what needs none
+        each pair is a cell; models may be empty for a measurement that needs none
     options
-        what the measurement is told
+        options of the measurement
     scales
-        for "quick" and "full": how many draws and seeds, every how many test windows, and options of their own
+        for "quick" and "full": number of `draws` and `seeds`, `every` (evaluate every Nth test window), and `options`
+        of the measurement
     """
 
     name: str
@@ -60,28 +61,26 @@ class Experiment:
         draws: int | None = None,
         every: int | None = None,
     ) -> list[Cell]:
-        """The cells at a scale, those of some datasets and models when named."""
+        """Return the cells at a scale, of all declared datasets and models or of the given ones."""
         if scale not in SCALES:
             raise InputError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
-        told = dict(self.scales.get(scale, {}))
+        sizes = dict(self.scales.get(scale, {}))
         given = {"seeds": seeds, "draws": draws, "every": every}
         for name, value in given.items():
             if value is not None:
                 check_whole(name, value)
-        told |= {name: value for name, value in given.items() if value is not None}
-        chosen = datasets or tuple(told.get("datasets", self.datasets))
-        kinds = models or tuple(told.get("models", self.models)) or ("",)
-        if not self.models:
-            kinds = ("",)
+        sizes |= {name: value for name, value in given.items() if value is not None}
+        cell_datasets = datasets or tuple(sizes.get("datasets", self.datasets))
+        cell_models = models or tuple(sizes.get("models", self.models)) if self.models else ("",)
         return [
-            Cell(self, dataset, model, seed, int(told.get("draws", 20)), int(told.get("every", 1)), scale)
-            for dataset, model, seed in product(chosen, kinds, range(int(told.get("seeds", 1))))
+            Cell(self, dataset, model, seed, int(sizes.get("draws", 20)), int(sizes.get("every", 1)), scale)
+            for dataset, model, seed in product(cell_datasets, cell_models, range(int(sizes.get("seeds", 1))))
         ]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One dataset and model of an experiment, at one seed: what leaves one record."""
+    """One dataset, model and seed of an experiment; each cell has one record."""
 
     experiment: Experiment
     dataset: str
@@ -93,39 +92,39 @@ class Cell:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the measurement is told, that of the scale first."""
+        """Options of the measurement; those of the scale override those of the experiment."""
         return {**self.experiment.options, **self.experiment.scales.get(self.scale, {}).get("options", {})}
 
     @property
     def variant(self) -> str:
-        """What was different in the training of its model, "" for nothing."""
+        """Name of the training variant of its model, "" for the plain training."""
         return str(self.options.get("variant", ""))
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that it compares."""
-        return tuple(told.get("method", told["name"]) for told in self.options.get("methods", ()))
+        return tuple(declared.get("method", declared["name"]) for declared in self.options.get("methods", ()))
 
     @property
     def name(self) -> str:
-        """What its record is called."""
-        parts = [part for part in (self.dataset, self.model) if part]
-        return "-".join(parts) + (f"-seed{self.seed}" if self.seed else "")
+        """Name of its record."""
+        names = [name for name in (self.dataset, self.model) if name]
+        return "-".join(names) + (f"-seed{self.seed}" if self.seed else "")
 
 
 @cache
 def load_experiments() -> dict[str, Experiment]:
-    """All experiments of the catalog by name, in the order of the paper."""
-    found = []
+    """Return all experiments of the catalog by name, in the order of the paper."""
+    ordered = []
     for file in resources.files("subcast.experiments").joinpath("catalog").iterdir():
         if file.name.endswith(".toml"):
-            told = tomllib.loads(file.read_text(encoding="utf-8"))
-            found.append((told.pop("order"), _experiment(file.name, told)))
-    return {experiment.name: experiment for _, experiment in sorted(found, key=lambda pair: pair[0])}
+            declared = tomllib.loads(file.read_text(encoding="utf-8"))
+            ordered.append((declared.pop("order"), _experiment(file.name, declared)))
+    return {experiment.name: experiment for _, experiment in sorted(ordered, key=lambda pair: pair[0])}
 
 
 def get_experiment(name: str) -> Experiment:
-    """An experiment by name.
+    """Return an experiment by name.
 
     >>> get_experiment("table-main").paper
     'table 4'
@@ -136,11 +135,10 @@ def get_experiment(name: str) -> Experiment:
     return experiments[name]
 
 
-def _experiment(file: str, told: dict[str, Any]) -> Experiment:
-    scales = {scale: told.pop(scale, {}) for scale in SCALES}
+def _experiment(file: str, declared: dict[str, Any]) -> Experiment:
+    scales = {scale: declared.pop(scale, {}) for scale in SCALES}
     try:
-        return Experiment(
-            **{**told, "datasets": tuple(told["datasets"]), "models": tuple(told.get("models", ()))}, scales=scales
-        )
+        lists = {"datasets": tuple(declared["datasets"]), "models": tuple(declared.get("models", ()))}
+        return Experiment(**{**declared, **lists}, scales=scales)
     except (KeyError, TypeError) as error:
-        raise InputError(f"the declaration {file} is not complete: {error}") from None
+        raise InputError(f"the declaration {file} lacks a field or has an unknown one: {error}") from None

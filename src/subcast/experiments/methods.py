@@ -1,4 +1,4 @@
-"""The methods that experiments compare, by name: each takes the cell's test windows and S, and forecasts S."""
+"""The methods that experiments compare, by name: each takes windows and S, and returns forecasts of S."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS: dict[str, Maker] = {}
 
 
 def method(name: str) -> Callable[[Maker], Maker]:
-    """Register what makes a method."""
+    """Register a function that builds a method."""
 
     def register(maker: Maker) -> Maker:
         METHODS[name] = maker
@@ -30,14 +30,14 @@ def method(name: str) -> Callable[[Maker], Maker]:
 
 
 def make_method(context: Context, name: str, **options: Any) -> Method:
-    """The method of a name for a cell."""
+    """Return the method of a name for a cell."""
     return METHODS[name](context, **options)
 
 
 @method("oracle")
 def _oracle(context: Context) -> Method:
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        return context.whole[:, :, present]
+        return context.oracle_forecasts[:, :, present]
 
     return forecast
 
@@ -49,32 +49,33 @@ def _partial(context: Context) -> Method:
 
 @method("fdw")
 def _fdw(context: Context, **changes: Any) -> Method:
-    """The published method: its weightings share the forecasts of the filled windows."""
+    """Return the published method; its weightings share the forecasts of the completed windows."""
     robust = context.study.paper_with(**changes)
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        made = context.fillings(robust, windows, present)
-        return PaperMethod(robust._fitted, robust.settings_).weighted_sum(made.each, made.neighbors, present)[0]
+        completed = context.completions(robust, windows, present)
+        method = PaperMethod(robust._fitted, robust.settings_)
+        return method.weighted_sum(completed.each, completed.neighbors, present)[0]
 
     return forecast
 
 
 @method("scalable")
-def _scalable(context: Context, **told: Any) -> Method:
-    """FDW with neighbors from the query table of the appendix."""
+def _scalable(context: Context, **options: Any) -> Method:
+    """Return FDW with neighbors from the query table of the appendix."""
     fitted, settings = context.study.paper._fitted, context.study.paper.settings_
-    table = context.study.query_table(context.study.paper, **told)
+    table = context.study.query_table(context.study.paper, **options)
 
-    def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        arrived = fitted.arrive(part)
-        found = table.nearest(
+    def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        arrived = fitted.arrive(windows)
+        neighbors = table.nearest(
             fitted.normalize(arrived, present),
             present,
             settings.neighbors,
             settings.exponent,
             shared=fitted.shared(arrived),
         ).neighbors
-        return forecast_windows(fitted, settings, arrived, present, neighbors=found).mean
+        return forecast_windows(fitted, settings, arrived, present, neighbors=neighbors).mean
 
     return forecast
 
@@ -123,21 +124,25 @@ def _linear(context: Context) -> Method:
     return baselines.LinearForecaster.fit(context.study.split.train, loss="absolute")
 
 
-def _variant(variant: str, arrives: str) -> Maker:
-    """A model trained in another way, with S alone ("S", as in Partial) or with all variables in ("all")."""
+def _variant(variant: str, inputs: str) -> Maker:
+    """Return a maker for a variant of the model that is given S alone ("S", as in Partial) or all variables ("all")."""
 
     def maker(context: Context) -> Method:
         model = context.study.trained(variant)
 
         def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-            there = present if arrives == "S" else None
-            return np.asarray(model.predict(windows.batch().inputs, present=there, wanted=present))
+            given = present if inputs == "S" else None
+            return np.asarray(model.predict(windows.batch().inputs, present=given, wanted=present))
 
         return forecast
 
     return maker
 
 
-# Which trained variant these methods run, and what it is given.
-OF_VARIANTS = {"hardened": ("hardened", "S"), "identity": ("identity", "all"), "identity-partial": ("identity", "S")}
-METHODS |= {name: _variant(*told) for name, told in OF_VARIANTS.items()}
+# The trained variant that each of these methods runs, and the variables that it is given.
+VARIANT_METHODS = {
+    "hardened": ("hardened", "S"),
+    "identity": ("identity", "all"),
+    "identity-partial": ("identity", "S"),
+}
+METHODS |= {name: _variant(*variant) for name, variant in VARIANT_METHODS.items()}

@@ -110,8 +110,8 @@ def find_one(*, experiment: str, dataset: str, model: str, setting: str, metric:
     rows = _matching(wanted)
     rows = rows[rows["mean"].notna()]
     if len(rows) != 1:
-        asked = ", ".join(f"{column}={value!r}" for column, value in wanted.items())
-        raise InputError(f"the paper prints {plural(len(rows), 'number')} for {asked}: look at what find() gives")
+        values = ", ".join(f"{column}={value!r}" for column, value in wanted.items())
+        raise InputError(f"the paper prints {plural(len(rows), 'number')} for {values}: call find() to see the rows")
     row = rows.iloc[0]
     return Published(
         table=None if pd.isna(row["table"]) else int(row["table"]),

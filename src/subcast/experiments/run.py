@@ -1,4 +1,4 @@
-"""Run the cells of an experiment: resumable, with progress, one record a cell."""
+"""Run the cells of experiments: each can be interrupted and resumed, and leaves one record."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from subcast import __version__
+from subcast.comparison import has_tallies
 from subcast.errors import SubcastError
 from subcast.experiments.declaration import Cell
-from subcast.experiments.measures import make_measure
-from subcast.experiments.methods import OF_VARIANTS
+from subcast.experiments.measures import Measure, make_measure
+from subcast.experiments.methods import VARIANT_METHODS
+from subcast.experiments.record_files import write_record_file
 from subcast.experiments.study import Context, Study
-from subcast.storage.files import whole_file
 
 RESULTS = Path("results") / "reproduce"
+FORMAT = 2
+"""Format of the results of a half-finished cell: those of another format are not resumed."""
+WITH_TALLIES = ("errors", "apriori")
+"""Measurements whose records hold tallies."""
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are.
+    """Folders of an experiment run.
 
     Parameters
     ----------
@@ -39,11 +44,11 @@ class Places:
     checkpoints: tuple[Path, ...] = (Path("results") / "checkpoints", Path("runs") / "checkpoints")
 
     def record(self, cell: Cell) -> Path:
-        """The record of a cell."""
+        """Return the path of the record of a cell."""
         return self.results / cell.experiment.name / f"{cell.name}.json"
 
-    def begun(self, cell: Cell) -> Path:
-        """What is known of a cell that is not finished."""
+    def unfinished(self, cell: Cell) -> Path:
+        """Return the path of the results of a cell that is not finished."""
         return self.record(cell).with_suffix(".begun")
 
 
@@ -55,68 +60,79 @@ def run_cells(
     say: Say = print,
     progress: bool = True,
 ) -> tuple[list[Path], dict[str, str]]:
-    """Run the cells that have no record yet (or all, again): the records' paths, and what was passed over and why.
+    """Run the cells that have no record yet (or all, with `again`).
 
-    Cells of one dataset and model share what is made of them, so they are best given one after the other. A cell that
-    cannot be run (its data or its model is not there) is said and passed over.
+    Cells of one dataset and model share the model and its forecasts, so they are best given one after the other. A
+    cell that cannot be run (its data or its model is missing) is reported and skipped.
+
+    Returns
+    -------
+    tuple
+        paths of the records, and the skipped cells with the reason
     """
     written: list[Path] = []
-    passed: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     study: Study | None = None
-    for place, cell in enumerate(cells, 1):
+    for number, cell in enumerate(cells, 1):
         path, title = places.record(cell), f"{cell.experiment.name} {cell.name}"
         if study is None or not study.serves(cell):
             study = Study.of(cell, places.checkpoints, progress)
         if path.exists() and not again and _covers(path, cell, study):
-            say(f"{title}: there already")
+            say(f"{title}: already recorded")
             written.append(path)
             continue
         try:
-            run_cell(cell, places, study, say=say, heading=f"[{place}/{len(cells)}] ")
+            run_cell(cell, places, study, say=say, heading=f"[{number}/{len(cells)}] ")
         except SubcastError as error:
-            say(f"{title}: passed over, {error}")
-            passed[title] = str(error)
+            say(f"{title}: skipped, {error}")
+            skipped[title] = str(error)
             continue
         written.append(path)
-    return written, passed
+    return written, skipped
 
 
 def run_cell(cell: Cell, places: Places, study: Study, *, say: Say = print, heading: str = "") -> Path:
-    """Run one cell from where it was left, and write its record."""
+    """Run one cell, from where it was interrupted, and write its record."""
     measure = make_measure(Context(cell, study))
-    begun = places.begun(cell)
     facts = _facts(cell, study) | {"left_out": dict(measure.left_out)}
-    results, spent = _read_begun(begun, facts)
-    begun.parent.mkdir(parents=True, exist_ok=True)
     name = f"{heading}{cell.experiment.name} {cell.name}"
     for method, reason in measure.left_out.items():
         say(f"{name}: without {method}, {reason}")
-    started = time.monotonic()
-    for unit in range(len(results), measure.units):
-        results.append(measure.run(unit))
-        now = spent + time.monotonic() - started
-        _write(begun, {"cell": facts, "results": results, "seconds": now})
-        left = now / len(results) * (measure.units - len(results))
-        say(f"{name}: {len(results)} of {measure.units}, about {_duration(left)} to go")
+    results, seconds = _run_units(measure, places.unfinished(cell), facts, lambda text: say(f"{name}: {text}"))
     record = {
         "record": f"{cell.experiment.name}/{cell.name}",
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"processor": platform.machine(), "python": platform.python_version()},
         **facts,
-        "seconds": round(spent + time.monotonic() - started, 1),
+        "seconds": round(seconds, 1),
         "command": _command(cell),
         "figures": measure.summary(results),
     }
     path = places.record(cell)
-    _write(path, record)
-    begun.unlink(missing_ok=True)
+    write_record_file(path, record)
+    places.unfinished(cell).unlink(missing_ok=True)
     return path
 
 
+def _run_units(
+    measure: Measure, unfinished: Path, facts: dict[str, Any], say: Say
+) -> tuple[list[dict[str, Any]], float]:
+    """Run the units of work that are not done yet, and return the results of all units and the seconds they took."""
+    results, seconds_before = _read_unfinished(unfinished, facts)
+    started, seconds = time.monotonic(), seconds_before
+    for unit in range(len(results), measure.units):
+        results.append(measure.run(unit))
+        seconds = seconds_before + time.monotonic() - started
+        write_record_file(unfinished, {"format": FORMAT, "cell": facts, "results": results, "seconds": seconds})
+        remaining = seconds / len(results) * (measure.units - len(results))
+        say(f"{len(results)} of {measure.units} done, about {_duration(remaining)} left")
+    return results, seconds
+
+
 def _facts(cell: Cell, study: Study) -> dict[str, Any]:
-    """What a cell is, as JSON gives it back."""
-    variants = dict.fromkeys(OF_VARIANTS[name][0] for name in cell.methods if name in OF_VARIANTS)
+    """Return the facts that identify a cell, as JSON gives them back."""
+    variants = dict.fromkeys(VARIANT_METHODS[name][0] for name in cell.methods if name in VARIANT_METHODS)
     facts = {
         "experiment": cell.experiment.name,
         "dataset": cell.dataset,
@@ -129,8 +145,8 @@ def _facts(cell: Cell, study: Study) -> dict[str, Any]:
         "weights": study.weights,
         "variants": {name: study.fingerprint(name) for name in variants},
     }
-    told: dict[str, Any] = json.loads(json.dumps(facts))
-    return told
+    plain: dict[str, Any] = json.loads(json.dumps(facts))
+    return plain
 
 
 def _command(cell: Cell) -> str:
@@ -142,41 +158,37 @@ def _command(cell: Cell) -> str:
 
 
 def _covers(path: Path, cell: Cell, study: Study) -> bool:
-    """Whether a record is of the same thing, with at least as many draws and windows as are asked for.
+    """Return whether a record has the same options and models as the cell, and at least its draws and windows.
 
-    A model or a variant that is not at hand now cannot speak against a record.
+    A model that is not available now is not compared. A record without tallies is measured again.
     """
     record, facts = json.loads(path.read_text(encoding="utf-8")), _facts(cell, study)
     if record.get("options") != facts["options"]:
         return False
+    if cell.experiment.measure in WITH_TALLIES and not has_tallies(record):
+        return False
     if facts["weights"] is not None and record.get("weights") != facts["weights"]:
         return False
-    known = {name: weights for name, weights in facts["variants"].items() if weights is not None}
-    told = record.get("variants", known)
-    if any(told.get(name) != weights for name, weights in known.items()):
+    available = {name: weights for name, weights in facts["variants"].items() if weights is not None}
+    recorded = record.get("variants", available)
+    if any(recorded.get(name) != weights for name, weights in available.items()):
         return False
     if "hardened" in record.get("left_out", {}) and study.has_trained("hardened"):
         return False
     return bool(record["draws"] >= cell.draws and record["every"] <= cell.every)
 
 
-def _read_begun(path: Path, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
-    """The units that are done, if the cell was begun in the same way."""
+def _read_unfinished(path: Path, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
+    """Return the results of an interrupted cell and their seconds; none if it had other facts or another format."""
     if not path.exists():
         return [], 0.0
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError:
         return [], 0.0
-    if {"variants": facts["variants"], **stored.get("cell", {})} != facts:
+    if (stored.get("format"), stored.get("cell")) != (FORMAT, facts):
         return [], 0.0
     return list(stored["results"]), float(stored["seconds"])
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _duration(seconds: float) -> str:

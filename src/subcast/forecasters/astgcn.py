@@ -134,6 +134,8 @@ class ASTGCN(GivenGraphModule):
     torch.Size([2, 3, 5])
     """
 
+    title = "ASTGCN"
+
     def __init__(
         self,
         *,

@@ -37,6 +37,12 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
     learns_graph = False
     """Whether the model learns a graph of its own."""
 
+    listens_along_rows = False
+    """Whether entry (i, j) of the graph lets variable i listen to variable j, and not j to i."""
+
+    title = ""
+    """Name of the model in tables and figures."""
+
     rows_at_once = 1 << 11
     """How many windows x variables to work on together in evaluation, so that they stay in the processor's cache."""
 

@@ -44,6 +44,8 @@ class LSTNet(ForecastModule):
     torch.Size([2, 3, 5])
     """
 
+    title = "LSTNet"
+
     rows_at_once = 1 << 17
 
     def __init__(

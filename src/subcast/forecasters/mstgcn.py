@@ -165,6 +165,8 @@ class MSTGCN(GivenGraphModule):
     torch.Size([2, 3, 5])
     """
 
+    title = "MSTGCN"
+
     def __init__(
         self,
         *,

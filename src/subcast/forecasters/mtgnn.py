@@ -185,7 +185,9 @@ class MTGNN(ForecastModule):
     torch.Size([2, 3, 5])
     """
 
+    title = "MTGNN"
     learns_graph = True
+    listens_along_rows = True
 
     def __init__(
         self,

@@ -97,6 +97,8 @@ class TCN(ForecastModule):
     torch.Size([2, 3, 5])
     """
 
+    title = "TCN"
+
     rows_at_once = 1 << 17
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The paper's claims, each with a small function that asks the records whether it holds there."""
+"""The paper's claims, each with a small function that tests it on the records."""
 
 from __future__ import annotations
 
@@ -10,36 +10,49 @@ import numpy as np
 from scipy import stats
 
 from subcast.experiments.declaration import get_experiment
-from subcast.experiments.report.records import METHODS, MODELS, ORIGINALS, WHOLE, Found, Record, printed
+from subcast.experiments.report.records import (
+    METHODS,
+    MODELS,
+    ORIGINALS,
+    PAPER_DATASETS,
+    AllRecords,
+    Record,
+    published_number,
+)
 from subcast.experiments.report.verdicts import (
     Claim,
     Outcome,
-    all_told,
+    all_hold,
     correlation_interval,
-    course,
     diminishing,
     gap_by_step,
     gaps,
+    is_better,
+    is_no_worse,
     main_gaps,
-    mostly,
-    strictly,
-    told_better,
-    told_no_worse,
+    mostly_monotonic,
+    series_text,
+    strictly_monotonic,
 )
+from subcast.forecasters import FORECASTERS
 
 Answer = tuple[bool | None, str]
-"""Whether the claim holds in a cell (None: the intervals do not tell), and the numbers that say so."""
+"""Whether the claim holds in a cell (None: undecided), and the numbers as text."""
 
 CLAIMS: list[Claim] = []
-GRAPH_MODELS = ("mtgnn", "astgcn", "mstgcn")
+GRAPH_MODELS = tuple(name for name, kind in FORECASTERS.items() if kind.needs_graph or kind.learns_graph)
+_SMALLER_MAE = "its MAE is smaller, and the paired interval excludes 0"
+_SMALLER_RMSE = "its RMSE is smaller, and the paired interval excludes 0"
 
 
-def _each(experiment: str, words: str, how: str) -> Callable[[Callable[..., Answer | None]], Callable[..., object]]:
-    """Register a claim that every record of an experiment answers for itself (None: it cannot tell)."""
+def _per_record(
+    experiment: str, words: str, how: str
+) -> Callable[[Callable[..., Answer | None]], Callable[..., object]]:
+    """Register a claim that is tested on every record of an experiment by itself (None: the record cannot test it)."""
 
-    def register(ask: Callable[[Record, Found], Answer | None]) -> Callable[..., object]:
-        def outcomes(found: Found) -> list[Outcome]:
-            answers = [(record.label, _asked(ask, record, found)) for record in found.get(experiment, [])]
+    def register(ask: Callable[[Record], Answer | None]) -> Callable[..., object]:
+        def outcomes(all_records: AllRecords) -> list[Outcome]:
+            answers = [(record.label, _answer_of(ask, record)) for record in all_records.get(experiment, [])]
             return [Outcome(label, *answer) for label, answer in answers if answer is not None]
 
         CLAIMS.append(Claim(experiment, words, how, outcomes))
@@ -48,11 +61,11 @@ def _each(experiment: str, words: str, how: str) -> Callable[[Callable[..., Answ
     return register
 
 
-def _asked(ask: Callable[[Record, Found], Answer | None], record: Record, found: Found) -> Answer | None:
-    """The answer of a record; None from one without a method that the claim is about."""
-    declared = {told["name"] for told in get_experiment(record.experiment).options.get("methods", ())}
+def _answer_of(ask: Callable[[Record], Answer | None], record: Record) -> Answer | None:
+    """Return the answer of a record; None if it lacks a method that the claim is about."""
+    declared = {method["name"] for method in get_experiment(record.experiment).options.get("methods", ())}
     try:
-        return ask(record, found)
+        return ask(record)
     except KeyError as error:
         if error.args[0] in declared | set(METHODS):
             return None
@@ -63,27 +76,27 @@ def _by_group(record: Record, method: str, figure: str) -> list[float]:
     return [float(rows[method][figure]) for rows in record.groups.values()]
 
 
-def _above_oracle(experiment: str, words: str, method: str) -> None:
+def _claim_worse_than_oracle(experiment: str, words: str, method: str) -> None:
     """Register the claim that a method does worse than Oracle."""
 
-    @_each(experiment, words, "its MAE is above Oracle's, told by the paired interval")
-    def asked(record: Record, found: Found) -> Answer:
+    @_per_record(experiment, words, "its MAE is above Oracle's, and the paired interval excludes 0")
+    def ask(record: Record) -> Answer:
         (gap,) = gaps(record, [method])
-        return told_better(record, "oracle", method), f"{METHODS[method]} {gap:.2f} %"
+        return is_better(record, "oracle", method), f"{METHODS[method]} {gap:.2f} %"
 
 
-_above_oracle("table-oracle-partial", "Partial loses against Oracle.", "partial")
+_claim_worse_than_oracle("table-oracle-partial", "Partial loses against Oracle.", "partial")
 
 
-def _beside_mtgnn(found: Found) -> Iterator[tuple[str, dict[str, list[Record]]]]:
-    """Datasets with the records of MTGNN and of other models on the same windows and draws, by model."""
+def _beside_mtgnn(all_records: AllRecords) -> Iterator[tuple[str, dict[str, list[Record]]]]:
+    """Yield each dataset with the records by model of MTGNN and others on the same windows and draws."""
     for dataset in ORIGINALS:
-        alike: dict[tuple[int, int], dict[str, list[Record]]] = {}
-        for record in (record for record in found["table-oracle-partial"] if record.dataset == dataset):
-            alike.setdefault((record.draws, record.every), {}).setdefault(record.model, []).append(record)
-        most = max(alike.values(), key=len, default={})
-        if len(most) > 1 and "mtgnn" in most:
-            yield dataset, most
+        by_size: dict[tuple[int, int], dict[str, list[Record]]] = {}
+        for record in (record for record in all_records["table-oracle-partial"] if record.dataset == dataset):
+            by_size.setdefault((record.draws, record.every), {}).setdefault(record.model, []).append(record)
+        most_models = max(by_size.values(), key=len, default={})
+        if len(most_models) > 1 and "mtgnn" in most_models:
+            yield dataset, most_models
 
 
 def _mean_of(records: Sequence[Record], method: str, figure: str) -> float:
@@ -91,42 +104,42 @@ def _mean_of(records: Sequence[Record], method: str, figure: str) -> float:
 
 
 def _oracles(models: Mapping[str, Sequence[Record]]) -> tuple[dict[str, float], str]:
-    """Oracle's MAE by model, and in words."""
-    told = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
-    return told, ", ".join(f"{MODELS[model]} {value:.2f}" for model, value in told.items())
+    """Return Oracle's MAE by model, and the same as text."""
+    errors = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
+    return errors, ", ".join(f"{MODELS[model]} {error:.2f}" for model, error in errors.items())
 
 
-def _graphs_are_better(found: Found) -> list[Outcome]:
+def _graphs_are_better(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
-    for dataset, models in _beside_mtgnn(found):
-        told, text = _oracles(models)
-        graphs = [told[model] for model in told if model in GRAPH_MODELS]
-        others = [told[model] for model in told if model not in GRAPH_MODELS]
+    for dataset, models in _beside_mtgnn(all_records):
+        errors, text = _oracles(models)
+        graphs = [error for model, error in errors.items() if model in GRAPH_MODELS]
+        others = [error for model, error in errors.items() if model not in GRAPH_MODELS]
         if others:
             outcomes.append(Outcome(dataset, max(graphs) < min(others), text))
     return outcomes
 
 
-def _mtgnn_is_best(found: Found) -> list[Outcome]:
+def _mtgnn_is_best(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
-    for dataset, models in _beside_mtgnn(found):
-        if dataset not in WHOLE:
-            told, text = _oracles(models)
-            outcomes.append(Outcome(dataset, min(told, key=lambda model: told[model]) == "mtgnn", text))
+    for dataset, models in _beside_mtgnn(all_records):
+        if dataset not in PAPER_DATASETS:
+            errors, text = _oracles(models)
+            outcomes.append(Outcome(dataset, errors["mtgnn"] == min(errors.values()), text))
     return outcomes
 
 
-def _mtgnn_loses_most(found: Found) -> list[Outcome]:
+def _mtgnn_loses_most(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
-    for dataset, models in _beside_mtgnn(found):
-        told = {model: _mean_of(records, "partial", "mae_gap") for model, records in models.items()}
-        worst = max(told, key=lambda model: told[model])
-        text = f"MTGNN {told['mtgnn']:.2f} %, {MODELS[worst]} {told[worst]:.2f} %"
+    for dataset, models in _beside_mtgnn(all_records):
+        gaps_by_model = {model: _mean_of(records, "partial", "mae_gap") for model, records in models.items()}
+        worst, largest = max(gaps_by_model.items(), key=lambda item: item[1])
+        text = f"MTGNN {gaps_by_model['mtgnn']:.2f} %, {MODELS[worst]} {largest:.2f} %"
         outcomes.append(Outcome(dataset, worst == "mtgnn", text))
     return outcomes
 
 
-_BY_MEANS = "by the means of models measured on the same windows and draws (two or more)"
+_BY_MEANS = "comparing means of two or more models on the same windows and draws"
 CLAIMS += [
     Claim(
         "table-oracle-partial",
@@ -149,28 +162,28 @@ CLAIMS += [
 ]
 
 
-@_each(
-    "figure-subset-size", "The error falls as S grows.", "Partial's MAE falls on the whole (rank correlation ≤ -0.8)"
+@_per_record(
+    "figure-subset-size", "The error falls as S grows.", "Partial's MAE falls overall (rank correlation ≤ -0.8)"
 )
-def _error_falls(record: Record, found: Found) -> Answer:
+def _error_falls(record: Record) -> Answer:
     values = _by_group(record, "partial", "mae")
-    return mostly(values, -1), course(values)
+    return mostly_monotonic(values, -1), series_text(values)
 
 
-@_each("figure-subset-size", "The gap to Oracle closes as S grows.", "Partial's gap of MAE falls on the whole")
-def _gap_closes(record: Record, found: Found) -> Answer:
+@_per_record("figure-subset-size", "The gap to Oracle closes as S grows.", "Partial's gap of MAE falls overall")
+def _gap_closes(record: Record) -> Answer:
     values = _by_group(record, "partial", "mae_gap")
-    return mostly(values, -1), course(values)
+    return mostly_monotonic(values, -1), series_text(values)
 
 
-@_each(
+@_per_record(
     "figure-subset-size",
     "The error hardly changes with the size of S.",
-    "Oracle's largest and smallest MAE over the sizes differ by at most a tenth of their mean",
+    "Oracle's largest and smallest MAE over the sizes differ by at most a tenth of the mean",
 )
-def _oracle_stays(record: Record, found: Found) -> Answer:
+def _oracle_stays(record: Record) -> Answer:
     values = _by_group(record, "oracle", "mae")
-    return bool(max(values) - min(values) <= 0.1 * np.mean(values)), course(values)
+    return bool(max(values) - min(values) <= 0.1 * np.mean(values)), series_text(values)
 
 
 def _against(record: Record, ours: str, other: str, metric: str = "mae") -> str:
@@ -178,54 +191,56 @@ def _against(record: Record, ours: str, other: str, metric: str = "mae") -> str:
     return f"{METHODS[ours]} {first:.2f} %, {METHODS[other]} {second:.2f} %"
 
 
-@_each(
+@_per_record(
     "table-apriori",
     "A model trained on a known S does better than Partial.",
-    "its MAE is the smaller, told by the paired interval",
+    _SMALLER_MAE,
 )
-def _apriori_beats_partial(record: Record, found: Found) -> Answer:
-    return told_better(record, "apriori", "partial"), _against(record, "apriori", "partial")
+def _apriori_beats_partial(record: Record) -> Answer:
+    return is_better(record, "apriori", "partial"), _against(record, "apriori", "partial")
 
 
-_above_oracle("table-apriori", "A model trained on a known S need not reach Oracle.", "apriori")
+_claim_worse_than_oracle("table-apriori", "A model trained on a known S need not reach Oracle.", "apriori")
 
 
-@_each(
+@_per_record(
     "table-apriori",
     "FDW matches or beats a model trained on a known S.",
-    "the paired interval of the two MAE ends at 2 % above it or below",
+    "the paired interval of the difference in MAE ends at 2 % or below",
 )
-def _fdw_beats_apriori(record: Record, found: Found) -> Answer:
-    return told_no_worse(record, "fdw", "apriori"), _against(record, "fdw", "apriori")
+def _fdw_beats_apriori(record: Record) -> Answer:
+    return is_no_worse(record, "fdw", "apriori"), _against(record, "fdw", "apriori")
 
 
-_above_oracle(
+_claim_worse_than_oracle(
     "table-identity",
-    "The identity in place of the graph does worse than Oracle: what variables tell of each other matters.",
+    "The identity in place of the graph does worse than Oracle: relations between variables matter.",
     "identity",
 )
 
 
-@_each(
+@_per_record(
     "table-identity",
     "The identity in place of the graph does worse than Partial.",
-    "its MAE is the larger, told by the paired interval",
+    "its MAE is larger, and the paired interval excludes 0",
 )
-def _identity_worse(record: Record, found: Found) -> Answer:
-    return told_better(record, "partial", "identity"), _against(record, "identity", "partial")
+def _identity_worse(record: Record) -> Answer:
+    return is_better(record, "partial", "identity"), _against(record, "identity", "partial")
 
 
-@_each("table-main", "FDW recovers much of what Partial loses.", "FDW's gap of MAE is less than half of Partial's")
-def _fdw_recovers(record: Record, found: Found) -> Answer:
+@_per_record(
+    "table-main", "FDW recovers much of what Partial loses.", "FDW's gap of MAE is less than half of Partial's"
+)
+def _fdw_recovers(record: Record) -> Answer:
     fdw, partial = gaps(record, ["fdw", "partial"])
     return fdw < partial / 2, f"FDW {fdw:.2f} %, Partial {partial:.2f} %"
 
 
-def _fdw_mostly_small(found: Found) -> list[Outcome]:
-    """One outcome for ECG5000 and one for the other datasets: the claim is of most cells, not of each."""
+def _fdw_mostly_small(all_records: AllRecords) -> list[Outcome]:
+    """Return one outcome for ECG5000 and one for the other datasets: the claim is about most cells, not each."""
     outcomes = []
-    for name, whole in (("ecg5000", True), ("other datasets", False)):
-        values = main_gaps(found, "fdw", whole=whole)
+    for name, paper_data in (("ecg5000", True), ("other datasets", False)):
+        values = main_gaps(all_records, "fdw", paper_data=paper_data)
         if values:
             small = sum(value < 5 for value in values)
             text = f"{small} of {len(values)} cells, {min(values):.2f} to {max(values):.2f} %"
@@ -243,28 +258,25 @@ CLAIMS.append(
 )
 
 
-def _one_mode_at_zero(found: Found) -> list[Outcome]:
+def _one_mode_at_zero(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
-    for record in found["figure-reciprocal-rank"]:
+    for record in all_records["figure-reciprocal-rank"]:
         if ORIGINALS[record.dataset] in ("metr-la", "solar"):
             first, second = record.groups["15%"]["histogram"][:2]
-            most = 1 / len(record.groups["15%"]["histogram"])
-            outcomes.append(
-                Outcome(
-                    record.label, first > max(second, most), f"{first:.0%} in the lowest bar, {second:.0%} in the next"
-                )
-            )
+            even_share = 1 / len(record.groups["15%"]["histogram"])
+            text = f"{first:.0%} in the lowest bar, {second:.0%} in the next"
+            outcomes.append(Outcome(record.label, first > max(second, even_share), text))
     return outcomes
 
 
-def _better_than_roads_and_sun(found: Found) -> list[Outcome]:
-    means = {record.dataset: record.groups["15%"]["mrr"] for record in found["figure-reciprocal-rank"]}
+def _better_than_roads_and_sun(all_records: AllRecords) -> list[Outcome]:
+    means = {record.dataset: record.groups["15%"]["mrr"] for record in all_records["figure-reciprocal-rank"]}
     hard = {dataset: mean for dataset, mean in means.items() if ORIGINALS[dataset] in ("metr-la", "solar")}
     easy = {dataset: mean for dataset, mean in means.items() if ORIGINALS[dataset] in ("traffic", "ecg5000")}
     return [
-        Outcome(f"{dataset} against {other}", mean > low, f"mean {mean:.3f} against {low:.3f}")
+        Outcome(f"{dataset} against {other}", mean > other_mean, f"mean {mean:.3f} against {other_mean:.3f}")
         for dataset, mean in easy.items()
-        for other, low in hard.items()
+        for other, other_mean in hard.items()
     ]
 
 
@@ -272,250 +284,256 @@ CLAIMS += [
     Claim(
         "figure-reciprocal-rank",
         "One mode of the distribution lies close to zero.",
-        "the lowest bar is higher than the next and than an even share; kin of METR-LA and SOLAR",
+        "the lowest bar is higher than the next and than an even share; stand-ins for METR-LA and SOLAR only",
         _one_mode_at_zero,
     ),
     Claim(
         "figure-reciprocal-rank",
         "The distribution is much better than on METR-LA and SOLAR.",
-        "the mean reciprocal rank is above that of kin of the two; `clouds` is generated",
+        "the mean reciprocal rank is above those of the stand-ins for the two; `clouds` is generated",
         _better_than_roads_and_sun,
     ),
 ]
 
 
-@_each(
+@_per_record(
     "table-ablation",
     "A larger exponent b does worse.",
-    "MAE is larger at b = 2 than at 0.5, told by the paired interval",
+    "MAE is larger at b = 2 than at b = 0.5, and the paired interval excludes 0",
 )
-def _larger_exponent(record: Record, found: Found) -> Answer:
-    return told_better(record, "b=0.5", "b=2"), course(gaps(record, ["b=0.5", "b=1", "b=2"]))
+def _larger_exponent(record: Record) -> Answer:
+    return is_better(record, "b=0.5", "b=2"), series_text(gaps(record, ["b=0.5", "b=1", "b=2"]))
 
 
-@_each(
+@_per_record(
     "table-ablation",
     "b = 0.5 works best.",
-    "its MAE is told to be smaller than at every other b; not when another's is told to be smaller",
+    "its MAE is smaller than at every other b, and all paired intervals exclude 0; fails if another b is so",
 )
-def _half_is_best(record: Record, found: Found) -> Answer:
-    told = [told_better(record, "b=0.5", f"b={b}") for b in (0.33, 1, 2)]
-    return all_told(told), course(gaps(record, ["b=0.33", "b=0.5", "b=1", "b=2"]))
+def _half_is_best(record: Record) -> Answer:
+    answers = [is_better(record, "b=0.5", f"b={b}") for b in (0.33, 1, 2)]
+    return all_hold(answers), series_text(gaps(record, ["b=0.33", "b=0.5", "b=1", "b=2"]))
 
 
-@_each(
+@_per_record(
     "table-knn",
     "FDW beats the nearest-neighbor forecast.",
-    "its MAE is the smaller, told by the paired interval",
+    _SMALLER_MAE,
 )
-def _fdw_beats_knn(record: Record, found: Found) -> Answer:
-    return told_better(record, "fdw", "neighbor-forecast"), _against(record, "fdw", "neighbor-forecast")
+def _fdw_beats_knn(record: Record) -> Answer:
+    return is_better(record, "fdw", "neighbor-forecast"), _against(record, "fdw", "neighbor-forecast")
 
 
 def _numbered(record: Record, letter: str) -> tuple[list[float], list[float]]:
-    """The numbers behind names such as "m=5", and the gaps of MAE."""
+    """Return the numbers in names such as "m=5", and the gaps of MAE."""
     names = [name for name in record.methods if name.startswith(f"{letter}=")]
     return [float(name[2:]) for name in names], gaps(record, names)
 
 
-def _told_to_rise(record: Record, letter: str) -> bool:
-    """Whether some number behind the letter is told to do worse than a smaller one."""
+def _rises_significantly(record: Record, letter: str) -> bool:
+    """Return whether some setting does significantly worse than one with a smaller number."""
     names = [name for name in record.methods if name.startswith(f"{letter}=")]
-    return any(told_better(record, fewer, more) for fewer, more in combinations(names, 2))
+    return any(is_better(record, smaller, larger) for smaller, larger in combinations(names, 2))
 
 
-@_each(
+@_per_record(
     "figure-neighbors",
     "The gap strictly falls as m grows.",
-    "the mean gap is smaller at every further m; not when some m is told, by the paired interval, to do worse than a "
-    "smaller one",
+    "the mean gap is smaller at every larger m; fails if some m has a larger MAE than a smaller m and the paired "
+    "interval excludes 0",
 )
-def _falls_with_neighbors(record: Record, found: Found) -> Answer:
+def _falls_with_neighbors(record: Record) -> Answer:
     _, values = _numbered(record, "m")
-    if _told_to_rise(record, "m"):
-        return False, course(values)
-    return True if strictly(values, -1) else None, course(values)
+    if _rises_significantly(record, "m"):
+        return False, series_text(values)
+    return True if strictly_monotonic(values, -1) else None, series_text(values)
 
 
-@_each(
+@_per_record(
     "figure-neighbors",
     "The reductions of the gap diminish as m grows.",
-    "the mean gap falls from each m to the next, for one more neighbor by less and less; not told where it rises by "
-    "less than the paired intervals tell",
+    "the mean gap falls from each m to the next, at a rate for each further neighbor that never grows; undecided if it "
+    "rises, but no paired interval excludes 0",
 )
-def _neighbors_diminish(record: Record, found: Found) -> Answer:
-    places, values = _numbered(record, "m")
-    untold = not _told_to_rise(record, "m") and not strictly(values, -1)
-    return None if untold else diminishing(values, places, -1), course(values)
+def _neighbors_diminish(record: Record) -> Answer:
+    counts, values = _numbered(record, "m")
+    undecided = not _rises_significantly(record, "m") and not strictly_monotonic(values, -1)
+    return None if undecided else diminishing(values, counts, -1), series_text(values)
 
 
-@_each(
+@_per_record(
     "figure-retrieval-size",
     "The gap falls sharply over the small fractions of the bank and slowly after.",
-    "MAE falls from a twentieth of the bank to a quarter, told by the paired interval, and by more than from there on",
+    "MAE falls from 5 % of the bank to 25 %, the paired interval excludes 0, and the gap falls more than from 25 % to "
+    "the whole bank",
 )
-def _falls_sharply_first(record: Record, found: Found) -> Answer:
+def _falls_sharply_first(record: Record) -> Answer:
     _, values = _numbered(record, "r")
     first, quarter, whole = gaps(record, ["r=0.05", "r=0.25", "r=1"])
-    told = told_better(record, "r=0.25", "r=0.05")
-    return told and first - quarter > quarter - whole, course(values)
+    falls = is_better(record, "r=0.25", "r=0.05")
+    return falls and first - quarter > quarter - whole, series_text(values)
 
 
-@_each(
+@_per_record(
     "figure-retrieval-size",
     "A quarter of the bank nearly suffices.",
-    "it has nine tenths of what the whole bank gains over a twentieth; cannot be told where the whole is not told to "
-    "gain",
+    "it has at least 90 % of what the whole bank gains over 5 % of it; undecided if the whole bank does not gain "
+    "significantly",
 )
-def _quarter_suffices(record: Record, found: Found) -> Answer:
+def _quarter_suffices(record: Record) -> Answer:
     _, values = _numbered(record, "r")
     first, quarter, whole = gaps(record, ["r=0.05", "r=0.25", "r=1"])
-    if not told_better(record, "r=1", "r=0.05"):
-        return None, course(values)
-    return first - quarter >= 0.9 * (first - whole), course(values)
+    if not is_better(record, "r=1", "r=0.05"):
+        return None, series_text(values)
+    return first - quarter >= 0.9 * (first - whole), series_text(values)
 
 
-@_each(
+@_per_record(
     "table-weighting-mrr",
     "FDW ranks the ideal neighbor higher than DDW.",
-    "its mean reciprocal rank is the higher, told by the 95 % interval of the difference over draws",
+    "its mean reciprocal rank is higher, and the 95 % interval of the difference over draws excludes 0",
 )
-def _fdw_ranks_higher(record: Record, found: Found) -> Answer:
+def _fdw_ranks_higher(record: Record) -> Answer:
     fdw, ddw = record.figures["fdw"], record.figures["ddw"]
-    each = np.array(record.figures["difference_by_draw"])
-    clear = abs(each.mean()) > stats.t.ppf(0.975, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each))
-    return bool(fdw > ddw) if clear else None, f"FDW {fdw:.4f}, DDW {ddw:.4f}"
+    differences = np.array(record.figures["difference_by_draw"])
+    error = differences.std(ddof=1) / np.sqrt(len(differences))
+    significant = abs(differences.mean()) > stats.t.ppf(0.975, len(differences) - 1) * error
+    return bool(fdw > ddw) if significant else None, f"FDW {fdw:.4f}, DDW {ddw:.4f}"
 
 
-@_each("table-weighting", "FDW does better than DDW.", "its RMSE is the smaller, told by the paired interval")
-def _fdw_beats_ddw(record: Record, found: Found) -> Answer:
-    return told_better(record, "fdw", "ddw", "rmse"), _against(record, "fdw", "ddw", "rmse")
+@_per_record("table-weighting", "FDW does better than DDW.", _SMALLER_RMSE)
+def _fdw_beats_ddw(record: Record) -> Answer:
+    return is_better(record, "fdw", "ddw", "rmse"), _against(record, "fdw", "ddw", "rmse")
 
 
-@_each("table-weighting", "FDW does better than UW.", "its RMSE is the smaller, told by the paired interval")
-def _fdw_beats_uw(record: Record, found: Found) -> Answer:
-    return told_better(record, "fdw", "uw", "rmse"), _against(record, "fdw", "uw", "rmse")
+@_per_record("table-weighting", "FDW does better than UW.", _SMALLER_RMSE)
+def _fdw_beats_uw(record: Record) -> Answer:
+    return is_better(record, "fdw", "uw", "rmse"), _against(record, "fdw", "uw", "rmse")
 
 
-@_each("table-weighting", "DDW does better than UW.", "its RMSE is the smaller, told by the paired interval")
-def _ddw_beats_uw(record: Record, found: Found) -> Answer:
-    return told_better(record, "ddw", "uw", "rmse"), _against(record, "ddw", "uw", "rmse")
+@_per_record("table-weighting", "DDW does better than UW.", _SMALLER_RMSE)
+def _ddw_beats_uw(record: Record) -> Answer:
+    return is_better(record, "ddw", "uw", "rmse"), _against(record, "ddw", "uw", "rmse")
 
 
-@_each(
+@_per_record(
     "table-imputation",
     "FDW does better than kNNE and IIM, or nearly as well.",
-    "the paired intervals of its MAE and theirs end at 2 % above theirs or below",
+    "the paired intervals of the differences in MAE end at 2 % or below",
 )
-def _fdw_against_imputers(record: Record, found: Found) -> Answer:
+def _fdw_against_imputers(record: Record) -> Answer:
     fdw, knne, iim = gaps(record, ["fdw", "knne", "iim"])
-    told = [told_no_worse(record, "fdw", other) for other in ("knne", "iim")]
-    return all_told(told), f"FDW {fdw:.2f} %, kNNE {knne:.2f} %, IIM {iim:.2f} %"
+    answers = [is_no_worse(record, "fdw", other) for other in ("knne", "iim")]
+    return all_hold(answers), f"FDW {fdw:.2f} %, kNNE {knne:.2f} %, IIM {iim:.2f} %"
 
 
-@_each(
+@_per_record(
     "table-correlated",
     "The gap of FDW is larger when S comes from fewer clusters.",
-    "by the means largest with the fewest clusters",
+    "the mean gap is largest with the fewest clusters",
 )
-def _fewer_clusters(record: Record, found: Found) -> Answer:
+def _fewer_clusters(record: Record) -> Answer:
     values = _by_group(record, "fdw", "mae_gap")
-    return values[0] > max(values[1:]), course(values)
+    return values[0] > max(values[1:]), series_text(values)
 
 
-@_each("table-correlated", "The error of Partial rises with the number of clusters.", "MAE rises on the whole")
-def _partial_rises(record: Record, found: Found) -> Answer:
+@_per_record("table-correlated", "The error of Partial rises with the number of clusters.", "MAE rises overall")
+def _partial_rises(record: Record) -> Answer:
     values = _by_group(record, "partial", "mae")
-    return mostly(values, 1), course(values)
+    return mostly_monotonic(values, 1), series_text(values)
 
 
-@_each("table-correlated-mrr", "The reciprocal rank rises with the number of clusters.", "its mean rises on the whole")
-def _rank_rises(record: Record, found: Found) -> Answer:
+@_per_record("table-correlated-mrr", "The reciprocal rank rises with the number of clusters.", "its mean rises overall")
+def _rank_rises(record: Record) -> Answer:
     values = [float(row["mrr"]) for row in record.groups.values()]
-    return mostly(values, 1), course(values, 3)
+    return mostly_monotonic(values, 1), series_text(values, 3)
 
 
-@_each(
+@_per_record(
     "figure-horizon",
     "The gap between Oracle and Partial grows with every step.",
-    "the difference of their MAE is larger at every further step; kin of METR-LA and SOLAR",
+    "the difference of their MAE is larger at every further step; stand-ins for METR-LA and SOLAR only",
 )
-def _grows_with_steps(record: Record, found: Found) -> Answer | None:
+def _grows_with_steps(record: Record) -> Answer | None:
     values = gap_by_step(record)
-    return None if record.dataset == "ecg5000" else (strictly(values, 1), course(values))
+    return None if record.dataset == "ecg5000" else (strictly_monotonic(values, 1), series_text(values))
 
 
-@_each(
+@_per_record(
     "figure-horizon",
     "The gap between Oracle and Partial grows with the step in a zig-zag.",
-    "on ECG5000 the difference of their MAE grows on the whole, but not at every step",
+    "on ECG5000 the difference of their MAE grows overall, but not at every step",
 )
-def _zig_zag(record: Record, found: Found) -> Answer | None:
+def _zig_zag(record: Record) -> Answer | None:
     values = gap_by_step(record)
-    return (mostly(values, 1) and not strictly(values, 1), course(values)) if record.dataset == "ecg5000" else None
+    return (
+        (mostly_monotonic(values, 1) and not strictly_monotonic(values, 1), series_text(values))
+        if record.dataset == "ecg5000"
+        else None
+    )
 
 
-@_each(
+@_per_record(
     "figure-pagerank",
     "The summed PageRank of the absent variables correlates with the gap in MAE.",
     "the 95 % interval of the correlation lies above 0",
 )
-def _pagerank_correlates(record: Record, found: Found) -> Answer | None:
-    value, interval = record.figures["correlation"], correlation_interval(record)
-    if value is None or interval is None:
+def _pagerank_correlates(record: Record) -> Answer | None:
+    correlation, interval = record.figures["correlation"], correlation_interval(record)
+    if correlation is None or interval is None:
         return None, "too few draws"
     holds = True if interval[0] > 0 else False if interval[1] < 0 else None
-    return holds, f"{value:.2f}"
+    return holds, f"{correlation:.2f}"
 
 
-def _each_table(words: str, how: str, ask: Callable[[Record, Mapping[str, Any]], Answer]) -> None:
-    """Register a claim on the query table that each way to set its ranges answers for itself."""
+def _per_table(words: str, how: str, ask: Callable[[Record, Mapping[str, Any]], Answer]) -> None:
+    """Register a claim on the query table that is tested for each way to set its ranges."""
 
-    def outcomes(found: Found) -> list[Outcome]:
+    def outcomes(all_records: AllRecords) -> list[Outcome]:
         return [
-            Outcome(f"{record.label}, {name}", *ask(record, told))
-            for record in found["figure-rounds"]
-            for name, told in record.figures["tables"].items()
+            Outcome(f"{record.label}, {name}", *ask(record, table))
+            for record in all_records["figure-rounds"]
+            for name, table in record.figures["tables"].items()
         ]
 
     CLAIMS.append(Claim("figure-rounds", words, how, outcomes))
 
 
-_each_table(
+_per_table(
     "At most 3 rounds are needed for most m.",
-    "with a way to set the ranges, the mean rounds are 3 at most for more than half of the m",
-    lambda record, told: (
-        sum(value <= 3 for value in told["rounds"]) > len(told["rounds"]) / 2,
-        course(told["rounds"]),
+    "with one way to set the ranges, the mean rounds are at most 3 for more than half of the m",
+    lambda record, table: (
+        sum(value <= 3 for value in table["rounds"]) > len(table["rounds"]) / 2,
+        series_text(table["rounds"]),
     ),
 )
-_each_table(
+_per_table(
     "The increase of the rounds diminishes as m grows.",
-    "with a way to set the ranges, the mean rounds grow with every m, for one more neighbor by less and less",
-    lambda record, told: (diminishing(told["rounds"], record.figures["neighbors"], 1), course(told["rounds"])),
+    "with one way to set the ranges, the mean rounds grow with m, at a rate for each further neighbor that never grows",
+    lambda record, table: (diminishing(table["rounds"], record.figures["neighbors"], 1), series_text(table["rounds"])),
 )
-_each_table(
+_per_table(
     "The set that is left to compare is small.",
-    "with a way to set the ranges, it is a tenth of the bank at most, for every m",
-    lambda record, told: (
-        max(told["compared"]) <= 0.1,
-        " → ".join(f"{100 * share:.2g} %" for share in told["compared"]),
+    "with one way to set the ranges, it is at most a tenth of the bank for every m",
+    lambda record, table: (
+        max(table["compared"]) <= 0.1,
+        " → ".join(f"{100 * share:.2g} %" for share in table["compared"]),
     ),
 )
 
 
-def _little_lost(found: Found) -> list[Outcome]:
+def _little_lost(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
-    for record in found["table-scalable"]:
+    for record in all_records["table-scalable"]:
         like = Record(**{**vars(record), "model": "mtgnn"})
-        theirs, plain = printed(like, "scalable", "delta_mae"), printed(like, "fdw", "delta_mae")
-        if theirs is None or plain is None:
+        scalable, fdw = published_number(like, "scalable", "delta_mae"), published_number(like, "fdw", "delta_mae")
+        if scalable is None or fdw is None:
             continue
-        lost = theirs.mean - plain.mean
+        published_loss = scalable.mean - fdw.mean
         for name in (name for name in record.methods if name.startswith("scalable")):
-            ours, low, high = record.methods[name]["mae_against"]["fdw"]
-            holds = None if low is None or low <= lost < high else high <= lost
-            text = f"{ours:+.2f} %, the paper {lost:+.2f} points"
+            loss, lower, upper = record.methods[name]["mae_against"]["fdw"]
+            holds = None if lower is None or lower <= published_loss < upper else upper <= published_loss
+            text = f"{loss:+.2f} %, the paper {published_loss:+.2f} points"
             outcomes.append(Outcome(f"{record.label}, {METHODS[name]}", holds, text))
     return outcomes
 
@@ -524,8 +542,8 @@ CLAIMS.append(
     Claim(
         "table-scalable",
         "The query table costs little accuracy.",
-        "the paired interval of its MAE and FDW's ends at what the gap rises by in table 13 (MTGNN, same dataset or "
-        "its original), or below",
+        "the paired interval of its MAE against FDW's ends at or below the increase of the gap in table 13 (MTGNN, "
+        "same dataset or its original)",
         _little_lost,
     )
 )

@@ -1,4 +1,4 @@
-"""What the report reads: the records of the experiments, the trainings, and the paper's number for each of them."""
+"""Read the records of experiments and trainings, and the published number for each of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from subcast.comparison import Comparison, has_tallies
 from subcast.errors import DataError
 from subcast.experiments.declaration import Experiment, load_experiments
 from subcast.experiments.published import load_published
+from subcast.experiments.summaries import summarize_pairs
+from subcast.forecasters import FORECASTERS
 
-WHOLE = ("ecg5000",)
+PAPER_DATASETS = ("ecg5000",)
+"""Datasets that are the paper's own, complete."""
 ORIGINALS = {
     "ecg5000": "ecg5000",
     "metr-la-29": "metr-la",
@@ -21,7 +25,9 @@ ORIGINALS = {
     "traffic-20": "traffic",
     "clouds": "solar",
 }
-MODELS = {"mtgnn": "MTGNN", "astgcn": "ASTGCN", "mstgcn": "MSTGCN", "lstnet": "LSTNet", "tcn": "TCN"}
+"""The paper's dataset that each of ours is, is a part of, or stands in for."""
+MODELS = {name: module.title for name, module in FORECASTERS.items()}
+"""Titles of the models by name, in the order of tables."""
 METHODS = {
     "oracle": "Oracle",
     "partial": "Partial",
@@ -45,25 +51,27 @@ METHODS = {
     "scalable": "FDW, query table (half x 1.5)",
     "scalable-wide": "FDW, query table (all x 4)",
 }
-# Settings that are the paper's FDW under another name.
+"""Titles of the methods by name."""
+# Names of settings that equal the paper's FDW.
 _PLAIN_FDW = ("b=0.5", "tau=0.1", "m=5", "r=1")
-_USUAL = "15%"
+_USUAL_GROUP = "15%"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What one cell of an experiment left.
+    """The record of one cell of an experiment.
 
     Parameters
     ----------
     experiment, dataset, model, seed, draws, every, scale
-        which cell, and how it was run
+        the cell and its size
     seconds, date, version, machine, command
-        what it took, when, with what, where, and how to do it again
+        duration, date, version of subcast, machine, and the command that runs the cell again
     figures
-        what was measured, as the measurement's summary gives it
+        what was measured, as the summary of the measurement gives it; with tallies, all intervals are computed from
+        them when the record is read
     left_out
-        methods that could not be asked, and why
+        methods that could not be run, with the reason
     """
 
     experiment: str
@@ -82,41 +90,49 @@ class Record:
     left_out: Mapping[str, str]
 
     @property
-    def who(self) -> str:
-        """The model, and the seed where it is not the first."""
+    def model_title(self) -> str:
+        """Title of the model, with the seed where it is not the first."""
         name = MODELS.get(self.model, self.model)
         return f"{name}, seed {self.seed}" if self.seed else name
 
     @property
     def label(self) -> str:
         """Dataset and model."""
-        return f"{self.dataset} {self.who}".strip()
+        return f"{self.dataset} {self.model_title}".strip()
 
     @property
     def groups(self) -> Mapping[str, Any]:
-        """What was found for each size of S or number of clusters."""
+        """Figures of each method, by the size of S or the number of clusters that S comes from."""
         groups: Mapping[str, Any] = self.figures.get("groups", {})
         return groups
 
     @property
     def methods(self) -> Mapping[str, Any]:
-        """What was found for each method with 15 % of the variables, or whichever group there is."""
-        usual: Mapping[str, Any] = self.groups.get(_USUAL) or next(iter(self.groups.values()), {})
-        return usual
+        """Figures of each method with 15 % of the variables, or of the first group where there is no such size."""
+        rows: Mapping[str, Any] = self.groups.get(_USUAL_GROUP) or next(iter(self.groups.values()), {})
+        return rows
+
+    @property
+    def has_stored_intervals(self) -> bool:
+        """Whether it has no tallies, so that its intervals are those that were stored with it."""
+        return not has_tallies({"figures": self.figures}) and any("mae_by_step" in row for row in self._rows())
+
+    def _rows(self) -> list[Mapping[str, Any]]:
+        return [row for rows in self.groups.values() for row in rows.values() if isinstance(row, Mapping)]
 
 
-Found = Mapping[str, list[Record]]
+AllRecords = Mapping[str, list[Record]]
 """The records of each experiment, in the order in which it declares datasets and models."""
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A number of the paper.
+class PublishedNumber:
+    """A number that the paper prints.
 
     Parameters
     ----------
     mean, deviation
-        as printed; deviation is None where there is none
+        as printed; deviation is None where none is printed
     """
 
     mean: float
@@ -124,67 +140,71 @@ class Printed:
 
 
 def read_records(folder: Path) -> tuple[dict[str, list[Record]], int]:
-    """All records of the declared cells, and how many there are of others (such as those of a quick check)."""
-    found: dict[str, list[Record]] = {}
+    """Return the records of the declared datasets, and the number of records of other datasets (quick checks)."""
+    all_records: dict[str, list[Record]] = {}
     others = 0
     for experiment in load_experiments().values():
         records = [_read(path) for path in sorted((folder / experiment.name).glob("*.json"))]
         declared = [record for record in records if record.dataset in experiment.datasets]
         others += len(records) - len(declared)
-        found[experiment.name] = sorted(declared, key=lambda record: _place(experiment, record))
-    return found, others
+        all_records[experiment.name] = sorted(declared, key=lambda record: _sort_key(experiment, record))
+    return all_records, others
 
 
 def read_trainings(folder: Path) -> list[dict[str, Any]]:
-    """The records of the trainings, in the order of dataset and model."""
+    """Return the records of the trainings, in the order of dataset and model."""
     trainings = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("training-*.json"))]
     order = list(ORIGINALS)
 
-    def place(told: Mapping[str, Any]) -> tuple[int, int, str]:
-        return _index(order, told["dataset"]), _index(list(MODELS), told["model"]), told.get("variant", "")
+    def sort_key(training: Mapping[str, Any]) -> tuple[int, int, str]:
+        dataset, model = training["dataset"], training["model"]
+        return _index(order, dataset), _index(list(MODELS), model), training.get("variant", "")
 
-    return sorted(trainings, key=place)
-
-
-def trained_label(told: Mapping[str, Any]) -> str:
-    """The model of a training, with its variant and its seed."""
-    name = " ".join(filter(None, (MODELS.get(told["model"], told["model"]), told.get("variant", ""))))
-    return f"{name}, seed {told['seed']}" if told.get("seed") else name
+    return sorted(trainings, key=sort_key)
 
 
-def everything(found: Found) -> Iterator[Record]:
-    """All records, experiment by experiment."""
-    for records in found.values():
+def training_label(training: Mapping[str, Any]) -> str:
+    """Return the title of the model of a training, with its variant and its seed."""
+    names = (MODELS.get(training["model"], training["model"]), training.get("variant", ""))
+    label = " ".join(name for name in names if name)
+    return f"{label}, seed {training['seed']}" if training.get("seed") else label
+
+
+def iterate_records(all_records: AllRecords) -> Iterator[Record]:
+    """Yield all records, experiment by experiment."""
+    for records in all_records.values():
         yield from records
 
 
-def same_cell(found: Found, experiment: str, record: Record) -> Record | None:
-    """The record of another experiment for the same dataset, model and seed, if there is one."""
-    for other in found.get(experiment, []):
+def same_cell(all_records: AllRecords, experiment: str, record: Record) -> Record | None:
+    """Return the record of another experiment for the same dataset, model and seed; None if there is none."""
+    for other in all_records.get(experiment, []):
         if (other.dataset, other.model, other.seed) == (record.dataset, record.model, record.seed):
             return other
     return None
 
 
-def printed(record: Record, method: str, metric: str, group: str = _USUAL, *, own: bool = False) -> Printed | None:
-    """The paper's number for a method, on the same dataset or on the one that ours stands for.
+def published_number(
+    record: Record, method: str, metric: str, group: str = _USUAL_GROUP, *, own: bool = False
+) -> PublishedNumber | None:
+    """Return the published number for a method, on the same dataset or on the one that ours stands in for.
 
-    Oracle, Partial and FDW are those of tables 1 and 4 wherever the experiment's own table does not repeat them.
+    Oracle and Partial are looked up in table 1 and FDW in table 4 where the experiment's own table does not print them.
 
     Parameters
     ----------
     record
-        whose experiment, dataset and model
+        its experiment, dataset and model are looked up
     method
-        as the experiment names it
+        name of the method in the experiment
     metric
         mae, rmse, delta_mae, delta_rmse, mrr, correlation, ...
     group
         the size of S, or the number of clusters it comes from
     own
-        whether to look at the experiment's own table only
+        whether to look in the experiment's own table only
     """
-    original, numbers = ORIGINALS.get(record.dataset, ""), _numbers()
+    original, numbers = ORIGINALS.get(record.dataset, ""), _published_numbers()
     for experiment, model, setting in _settings(record, method, group):
         number = numbers.get((experiment, original, model, setting, metric))
         if number is not None:
@@ -195,7 +215,7 @@ def printed(record: Record, method: str, metric: str, group: str = _USUAL, *, ow
 
 
 def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, str, str]]:
-    """Where to look in turn: experiment, model and setting as the published table names them."""
+    """Yield the keys to look up, in order: experiment, model and setting as in `published.csv`."""
     experiment, model = record.experiment, record.model
     if experiment == "table-correlated-mrr":
         yield "table-correlated", "", f"clusters={group}"
@@ -204,7 +224,7 @@ def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, st
         names = {"fdw": f"clusters={group}", "partial": f"partial clusters={group}"}
         yield experiment, model, names.get(method, method)
         return
-    if group != _USUAL:
+    if group != _USUAL_GROUP:
         return
     yield experiment, model, "b=0.5 tau=0.1" if method in ("b=0.5", "tau=0.1") else method
     if method in ("oracle", "partial"):
@@ -214,28 +234,40 @@ def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, st
 
 
 @cache
-def _numbers() -> dict[tuple[str, ...], Printed]:
+def _published_numbers() -> dict[tuple[str, ...], PublishedNumber]:
     rows = load_published()
     rows = rows[rows["mean"].notna()]
     keys = rows[["experiment", "dataset", "model", "setting", "metric"]].itertuples(index=False, name=None)
     return {
-        key: Printed(float(mean), None if deviation != deviation else float(deviation))
+        key: PublishedNumber(float(mean), None if deviation != deviation else float(deviation))
         for key, mean, deviation in zip(keys, rows["mean"], rows["deviation"], strict=True)
     }
 
 
 def _read(path: Path) -> Record:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        told.setdefault("left_out", {})
-        return Record(**{name: told[name] for name in Record.__dataclass_fields__})
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored.setdefault("left_out", {})
+        stored["figures"] = _with_intervals(stored["figures"])
+        return Record(**{name: stored[name] for name in Record.__dataclass_fields__})
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataError(
             f"the record {path.parent.name}/{path.name} cannot be read ({error}): delete it and run its cell again"
         ) from None
 
 
-def _place(experiment: Experiment, record: Record) -> tuple[int, int, int]:
+def _with_intervals(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a record with gaps and intervals computed from its tallies, where it has them."""
+    if not has_tallies({"figures": figures}):
+        return figures
+    groups = {
+        group: summarize_pairs(Comparison.from_record(tallies), int(tallies["step"]))
+        for group, tallies in figures["tallies"].items()
+    }
+    return {**figures, "groups": groups}
+
+
+def _sort_key(experiment: Experiment, record: Record) -> tuple[int, int, int]:
     return _index(experiment.datasets, record.dataset), _index(tuple(MODELS), record.model), record.seed
 
 

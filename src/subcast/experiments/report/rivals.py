@@ -1,4 +1,4 @@
-"""Where something else does better than the default of subcast: found in the records, and told first."""
+"""Compare every other method in the records with the default of subcast, to report first where it loses."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from subcast.experiments.report.records import Found, Record, same_cell
-from subcast.experiments.report.verdicts import parted
+from subcast.experiments.report.records import AllRecords, Record, same_cell
+from subcast.experiments.report.verdicts import excludes_zero
 
 SIMPLE = ("last-value", "seasonal-naive", "linear", "neighbor-forecast", "hardened", "identity-partial")
 EXPERIMENTS = ("table-main", "table-imputation", "table-apriori", "table-identity", "table-correlated")
-_WITH_ALL = ("oracle", "identity", "subcast")  # no rivals: what is given all variables, and the default itself
-_SEEN = 0.005  # per cent; what two decimals do not show is a tie
+_NO_RIVALS = ("oracle", "identity", "subcast")  # methods that are given all variables, and the default itself
+_VISIBLE = 0.005  # per cent; a difference that two decimals do not show is a tie
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Another method against the default of subcast in one cell.
+    """The error of another method beside that of the default of subcast in one cell.
 
     Parameters
     ----------
     record, group, rival, metric
-        where, and against which
+        the cell, the group of draws of S, the other method and the metric
     ours, theirs
         mean errors
     difference
-        theirs over ours in per cent: below 0 they are better
+        theirs over ours in per cent: below 0 the other method is better
     clear
-        whether the intervals part the two: that of their paired difference where both are in one record, else those
-        of the two gaps to Oracle
+        whether the difference is significant: the interval of the paired difference excludes 0 where both are in one
+        record, else the intervals of the two gaps to Oracle do not overlap
     """
 
     record: Record
@@ -43,47 +43,47 @@ class Contest:
 
     @property
     def lost(self) -> bool:
-        """Whether the other is better."""
-        return self.difference < -_SEEN
+        """Whether the other method is better."""
+        return self.difference < -_VISIBLE
 
 
-def contests(found: Found) -> list[Contest]:
-    """Every method against the default of subcast on the same windows and draws of S, each rival where it belongs.
+def contests(all_records: AllRecords) -> list[Contest]:
+    """Compare every method with the default of subcast on the same windows and draws of S.
 
-    Partial and FDW count in the table of main results and where S comes from some of the clusters, not where other
-    experiments repeat them.
+    Partial and FDW are compared in the table of main results and where S comes from some of the clusters, not where
+    other experiments repeat them.
     """
-    held = []
-    for experiment in EXPERIMENTS:
-        for record in found.get(experiment, []):
-            for group, methods in record.groups.items():
-                for rival, theirs in _rivals(found, record, group, methods):
-                    for metric in ("mae", "rmse"):
-                        held.append(_contest(record, group, rival, metric, methods["subcast"], theirs))
-    return held
+    return [
+        _contest(record, group, rival, metric, rows["subcast"], rival_row)
+        for experiment in EXPERIMENTS
+        for record in all_records.get(experiment, [])
+        for group, rows in record.groups.items()
+        for rival, rival_row in _rivals(all_records, record, group, rows)
+        for metric in ("mae", "rmse")
+    ]
 
 
-def _rivals(found: Found, record: Record, group: str, methods: Any) -> Iterator[tuple[str, Any]]:
-    if "subcast" not in methods:
+def _rivals(all_records: AllRecords, record: Record, group: str, rows: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and row of the methods to compare with the default of subcast in a group of a record."""
+    if "subcast" not in rows:
         return
     some_clusters = record.experiment == "table-correlated" and group != list(record.groups)[-1]
     repeated = () if record.experiment == "table-main" or some_clusters else ("partial", "fdw")
-    yield from ((name, row) for name, row in methods.items() if name not in (*_WITH_ALL, *repeated))
-    knn = same_cell(found, "table-knn", record) if record.experiment == "table-main" else None
+    yield from ((name, row) for name, row in rows.items() if name not in (*_NO_RIVALS, *repeated))
+    knn = same_cell(all_records, "table-knn", record) if record.experiment == "table-main" else None
     if knn is not None and (knn.draws, knn.every) == (record.draws, record.every):
         yield "neighbor-forecast", knn.methods["neighbor-forecast"]
 
 
-def _contest(record: Record, group: str, rival: str, metric: str, ours: Any, theirs: Any) -> Contest:
-    difference = 100 * (theirs[metric] - ours[metric]) / ours[metric]
-    return Contest(
-        record, group, rival, metric, ours[metric], theirs[metric], difference, _is_clear(metric, ours, theirs)
-    )
+def _contest(record: Record, group: str, rival: str, metric: str, our_row: Any, rival_row: Any) -> Contest:
+    ours, theirs = our_row[metric], rival_row[metric]
+    difference = 100 * (theirs - ours) / ours
+    return Contest(record, group, rival, metric, ours, theirs, difference, _is_clear(metric, our_row, rival_row))
 
 
-def _is_clear(metric: str, ours: Any, theirs: Any) -> bool:
-    paired = theirs.get(f"{metric}_against", {}).get("subcast")
+def _is_clear(metric: str, our_row: Any, rival_row: Any) -> bool:
+    paired = rival_row.get(f"{metric}_against", {}).get("subcast")
     if paired is not None:
-        return parted(paired[1:])
-    first, second = ours.get(f"{metric}_gap_interval"), theirs.get(f"{metric}_gap_interval")
-    return bool(first and second and (second[1] < first[0] or first[1] < second[0]))
+        return excludes_zero(paired[1:])
+    ours, theirs = our_row.get(f"{metric}_gap_interval"), rival_row.get(f"{metric}_gap_interval")
+    return bool(ours and theirs and (theirs[1] < ours[0] or ours[1] < theirs[0]))

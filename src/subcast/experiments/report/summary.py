@@ -1,4 +1,4 @@
-"""The top of the report: where something simpler wins, then what was run, on what, and for how long."""
+"""The top of the report: an overview, where something simpler wins, and what was run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.agreement import claims_counted
-from subcast.experiments.report.records import METHODS, ORIGINALS, Found, Record, everything, printed, trained_label
+from subcast.experiments.report.agreement import count_claims
+from subcast.experiments.report.records import (
+    METHODS,
+    ORIGINALS,
+    AllRecords,
+    Record,
+    iterate_records,
+    published_number,
+    training_label,
+)
 from subcast.experiments.report.rivals import SIMPLE, Contest, contests
 from subcast.experiments.report.tables import markdown_table
 from subcast.experiments.report.verdicts import main_gaps
@@ -17,172 +25,204 @@ _COMMANDS = """```sh
 subcast reproduce all          # every experiment; --scale full for the paper's size
 subcast report                 # this page
 ```"""
+_METHOD_NAMES = {
+    "partial": "Nothing done (Partial)",
+    "fdw": "The paper's method (FDW)",
+    "subcast": "The default of `subcast`",
+}
+_CLAIM_VERBS = {
+    "yes": "hold",
+    "in part": "hold in part",
+    "no": "do not hold",
+    "undecided": "are undecided",
+    "not measured": "are not measured",
+}
 
 
-def in_short(found: Found) -> Iterator[str]:
-    """What came of it, in a few lines."""
+def overview_section(all_records: AllRecords) -> Iterator[str]:
+    """Yield the main results in a few lines."""
     yield "## In short"
-    told = {
-        "partial": "Nothing done (Partial)",
-        "fdw": "The paper's method (FDW)",
-        "subcast": "The default of `subcast`",
-    }
-    lines = [f"- {_told('Simple baselines', _simple(contests(found)))}"]
-    for method, name in told.items():
-        parts = []
-        for where, whole in (("ECG5000", True), ("the other datasets", False)):
-            values = main_gaps(found, method, whole=whole)
-            if values:
-                span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
-                parts.append(f"{span} on {where} ({plural(len(values), 'cell')})")
-        if parts:
-            lines.append(f"- {name}: gap of MAE {'; '.join(parts)}.")
-    counted = claims_counted(found)
-    words = {"yes": "hold", "in part": "hold in part", "no": "do not", "cannot be told": "cannot be told",
-             "not measured": "are not measured"}  # fmt: skip
-    claims = ", ".join(f"{count} {words[kind]}" for kind, count in counted.items())
-    lines.append(f"- Of the paper's {sum(counted.values())} claims asked [below](#its-claims), {claims}.")
+    lines = [f"- {_contest_sentence('Simple baselines', _simple(contests(all_records)))}"]
+    lines += [line for method in _METHOD_NAMES for line in _span_of_gaps(all_records, method)]
+    counts = count_claims(all_records)
+    claims = ", ".join(f"{count} {_CLAIM_VERBS[answer]}" for answer, count in counts.items())
+    lines.append(f"- Of the {sum(counts.values())} claims of the paper that are tested [below](#its-claims), {claims}.")
     yield "\n".join(lines)
 
 
-def simpler_section(found: Found) -> Iterator[str]:
-    """What does better than the default of subcast, simple things first."""
+def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
+    """Yield a line with the smallest and largest gap of a method, none if it was not measured."""
+    spans = []
+    for datasets, paper_data in (("ECG5000", True), ("the other datasets", False)):
+        values = main_gaps(all_records, method, paper_data=paper_data)
+        if values:
+            span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
+            spans.append(f"{span} on {datasets} ({plural(len(values), 'cell')})")
+    if spans:
+        yield f"- {_METHOD_NAMES[method]}: gap of MAE {'; '.join(spans)}."
+
+
+def simpler_methods_section(all_records: AllRecords) -> Iterator[str]:
+    """Yield which methods do better than the default of subcast, simple ones first."""
     yield "## Where something simpler wins"
-    held = contests(found)
-    simple = _simple(held)
-    others = [contest for contest in held if contest.rival not in (*SIMPLE, "partial")]
-    if not held:
-        yield "Not measured yet: no record has the default of `subcast` beside anything else."
+    every = contests(all_records)
+    simple = _simple(every)
+    others = [contest for contest in every if contest.rival not in (*SIMPLE, "partial")]
+    if not every:
+        yield "Not measured yet: no record has the default of `subcast` beside another method."
         return
     names = ", ".join(METHODS[name] for name in SIMPLE if any(contest.rival == name for contest in simple))
-    yield _told("Simple baselines" + (f" ({names})" if names else ""), simple)
+    yield _contest_sentence("Simple baselines" + (f" ({names})" if names else ""), simple)
     yield from _table(simple)
-    yield _told("Other methods (the paper's FDW, imputation, models trained for a known S)", others)
+    yield _contest_sentence("Other methods (the paper's FDW, imputation, models trained for a known S)", others)
     yield from _table(others)
-    undone = [contest for contest in held if contest.rival == "partial"]
-    if undone:
-        yield _told("Doing nothing (Partial)", undone)
-        yield from _table(undone)
+    partial = [contest for contest in every if contest.rival == "partial"]
+    if partial:
+        yield _contest_sentence("Doing nothing (Partial)", partial)
+        yield from _table(partial)
 
 
-def _simple(held: Sequence[Contest]) -> list[Contest]:
-    return [contest for contest in held if contest.rival in SIMPLE]
+def _simple(every: Sequence[Contest]) -> list[Contest]:
+    return [contest for contest in every if contest.rival in SIMPLE]
 
 
-def _told(who: str, held: Sequence[Contest]) -> str:
-    if not held:
+def _contest_sentence(who: str, compared: Sequence[Contest]) -> str:
+    if not compared:
         return f"{who}: none is recorded beside the default of `subcast` yet."
-    lost = [contest for contest in held if contest.lost]
-    clearly = sum(contest.clear for contest in lost)
-    worse = sum(contest.clear for contest in held if not contest.lost)
+    lost = [contest for contest in compared if contest.lost]
+    clearly_better = sum(contest.clear for contest in lost)
+    clearly_worse = sum(contest.clear for contest in compared if not contest.lost)
     return (
-        f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(held):,} comparisons** of MAE or "
-        f"RMSE, clearly (the 95 % intervals part the two) in {clearly:,}; clearly worse in {worse:,}."
+        f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(compared):,} comparisons** of MAE or "
+        f"RMSE, significantly (by the 95 % intervals) in {clearly_better:,}; significantly worse in {clearly_worse:,}."
     )
 
 
-def _table(held: Sequence[Contest]) -> Iterator[str]:
-    """One row for each method that wins somewhere in a cell."""
+def _table(compared: Sequence[Contest]) -> Iterator[str]:
+    """Yield a table with one row for each method that is better than the default in a cell."""
     cells: dict[tuple[str, str, str, str], dict[str, Contest]] = {}
-    for contest in held:
+    for contest in compared:
         key = (contest.record.experiment, contest.record.label, contest.group, contest.rival)
         cells.setdefault(key, {})[contest.metric] = contest
     rows = []
-    for (experiment, label, group, rival), both in cells.items():
-        if any(contest.lost for contest in both.values()):
-            what = f"{group} clusters" if experiment == "table-correlated" else group
+    for (experiment, label, group, rival), by_metric in cells.items():
+        if any(contest.lost for contest in by_metric.values()):
+            subset = f"{group} clusters" if experiment == "table-correlated" else group
             link = f"[{experiment}](#{experiment})"
-            rows.append([link, label, what, METHODS.get(rival, rival), *(_one(both[m]) for m in ("mae", "rmse"))])
+            texts = (_contest_text(by_metric[metric]) for metric in ("mae", "rmse"))
+            rows.append([link, label, subset, METHODS.get(rival, rival), *texts])
     if rows:
-        columns = ["experiment", "cell", "S", "what", "MAE: its error against ours", "RMSE: its error against ours"]
+        columns = ["experiment", "cell", "S", "method", "MAE: its error against ours", "RMSE: its error against ours"]
         yield markdown_table(columns, rows, left=4)
 
 
-def _one(contest: Contest) -> str:
-    clear = ", clear" if contest.clear else ""
-    text = f"{contest.theirs:.2f} against {contest.ours:.2f} ({contest.difference:+.2f} %{clear})"
+def _contest_text(contest: Contest) -> str:
+    significant = ", significant" if contest.clear else ""
+    text = f"{contest.theirs:.2f} against {contest.ours:.2f} ({contest.difference:+.2f} %{significant})"
     return f"**{text}**" if contest.lost else text
 
 
-def what_was_run(
-    found: Found, others: int, trainings: Sequence[Mapping[str, Any]], data: Mapping[str, str]
+def runs_section(
+    all_records: AllRecords, others: int, trainings: Sequence[Mapping[str, Any]], data: Mapping[str, str]
 ) -> Iterator[str]:
-    """Data, machine, hours, versions, dates, and how to do it again."""
-    records = list(everything(found))
+    """Yield data, machine, hours, versions, dates, and the commands that run everything again."""
+    records = list(iterate_records(all_records))
     yield "## What was run"
     yield "\n".join(_dataset_line(records, name, text) for name, text in data.items())
     yield _effort(records, others, trainings)
+    yield from _stored_intervals(records)
     if trainings:
         yield _training_table(trainings)
         yield (
-            "Cells of models that are not in this table are declared too, and run once their model is trained: "
-            "`python benchmarks/train_records.py MODEL-DATASET`, as in `astgcn-clouds`."
+            "Cells of models that are not in this table are declared too. They can be run after their model is "
+            "trained: `python benchmarks/train_records.py MODEL-DATASET`, as in `astgcn-clouds`."
         )
     yield (
-        "To run it again, with the data's folder in `SUBCAST_DATA` and the trained models in `results/checkpoints/` "
-        "(a cell that has a record is passed over, one that was interrupted goes on where it was):"
+        "To run it again, put the folder of the data in `SUBCAST_DATA` and the trained models in "
+        "`results/checkpoints/`. Cells that have a record are skipped, and an interrupted cell is resumed:"
     )
     yield _COMMANDS
 
 
+def _stored_intervals(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line about the records whose intervals cannot be computed again."""
+    stored = sum(record.has_stored_intervals for record in records)
+    if stored:
+        yield (
+            f"{plural(stored, 'record', 'has')} no tallies of errors by draw and stretch of windows, so the intervals "
+            "stored at the time of measuring are shown. All other intervals are computed from tallies."
+        )
+
+
 def _dataset_line(records: Sequence[Record], name: str, text: str) -> str:
-    """A dataset, with the numbers of variables from its record and from the paper."""
-    facts = next((r for r in records if r.experiment == "table-datasets" and r.dataset == name), None)
-    if facts is None:
+    """Return a line on a dataset, with the number of variables in its record and in the paper."""
+    record = next((r for r in records if r.experiment == "table-datasets" and r.dataset == name), None)
+    if record is None:
         return f"- `{name}` {text}"
-    number = printed(facts, "", "variables")
-    theirs = "" if number is None else f"; {ORIGINALS[name].upper()} has {number.mean:,.0f}"
-    return f"- `{name}` ({facts.figures['variables']:,} variables{theirs}) {text}"
+    published = published_number(record, "", "variables")
+    original = "" if published is None else f"; {ORIGINALS[name].upper()} has {published.mean:,.0f}"
+    return f"- `{name}` ({record.figures['variables']:,} variables{original}) {text}"
 
 
 def _effort(records: Sequence[Record], others: int, trainings: Sequence[Mapping[str, Any]]) -> str:
+    """Return hours, machine, versions, dates, and numbers of draws and trainings."""
     hours = sum(record.seconds for record in records) / 3600
     versions = ", ".join(sorted({record.version for record in records}))
     days = sorted({record.date[:10] for record in records})
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    draws = sorted(record.draws for record in records if record.groups)
-    full = max(int(experiment.scales["full"].get("draws", 0)) for experiment in load_experiments().values())
-    seeds = max(int(experiment.scales["full"].get("seeds", 1)) for experiment in load_experiments().values())
-    text = f"{plural(len(records), 'record')}, {_long(hours)} of measuring"
+    period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    text = f"{plural(len(records), 'record')}, {_hours_text(hours)} of measuring"
     if trainings:
-        text += f" and {_long(sum(told['hours'] for told in trainings))} of training"
-    text += f", on {_machine(records, trainings)}, with subcast {versions}, {when}. "
-    if draws:
-        drawn = f"{draws[0]}" if draws[0] == draws[-1] else f"{draws[0]} to {draws[-1]}"
-        trained = max(record.seed for record in records) + 1
-        ours = f"{drawn} draws of S and {plural(trained, 'training')} at most"
-        text += f"Each cell has {ours}; the paper has {full} and {seeds}. "
+        text += f" and {_hours_text(sum(training['hours'] for training in trainings))} of training"
+    text += f", on {_machine(records, trainings)}, with subcast {versions}, {period}. "
+    text += _draws_and_trainings(records)
     if others:
         text += f"{plural(others, 'record', 'is')} of other datasets (quick checks): not shown."
     return text.strip()
 
 
-def _long(hours: float) -> str:
+def _draws_and_trainings(records: Sequence[Record]) -> str:
+    """Return the numbers of draws and trainings, ours and the paper's; "" where no record has draws."""
+    draws = sorted(record.draws for record in records if record.groups)
+    if not draws:
+        return ""
+    scales = [experiment.scales["full"] for experiment in load_experiments().values()]
+    paper_draws = max(int(scale.get("draws", 0)) for scale in scales)
+    paper_trainings = max(int(scale.get("seeds", 1)) for scale in scales)
+    our_draws = f"{draws[0]}" if draws[0] == draws[-1] else f"{draws[0]} to {draws[-1]}"
+    our_trainings = plural(max(record.seed for record in records) + 1, "training")
+    return (
+        f"Each cell has {our_draws} draws of S and at most {our_trainings}; the paper has {paper_draws} and "
+        f"{paper_trainings}. "
+    )
+
+
+def _hours_text(hours: float) -> str:
     return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
 
 
 def _machine(records: Sequence[Record], trainings: Sequence[Mapping[str, Any]]) -> str:
-    told = next((t["machine"] for t in trainings if "cpu" in t.get("machine", {})), None)
+    machine = next((t["machine"] for t in trainings if "cpu" in t.get("machine", {})), None)
     pythons = ", ".join(sorted({str(record.machine["python"]) for record in records}))
-    kinds = ", ".join(sorted({str(record.machine["processor"]) for record in records}))
-    if told is None:
-        return f"{kinds} with Python {pythons}"
-    return f"{plural(int(told['cores']), 'core')} of {told['cpu']} ({kinds}, {told['system']}) with Python {pythons}"
+    processors = ", ".join(sorted({str(record.machine["processor"]) for record in records}))
+    if machine is None:
+        return f"{processors} with Python {pythons}"
+    cores = plural(int(machine["cores"]), "core")
+    return f"{cores} of {machine['cpu']} ({processors}, {machine['system']}) with Python {pythons}"
 
 
 def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [
-            f"`{told['dataset']}`",
-            trained_label(told),
-            told.get("preset", told["protocol"]),
-            told["protocol"],
-            {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(told.get("every", 1), f"every {told.get('every')}th"),
-            str(told["config"]["epochs"]),
-            str(len(told["epochs"])),
-            f"{told['hours']:.2f}",
+            f"`{training['dataset']}`",
+            training_label(training),
+            training.get("preset", training["protocol"]),
+            training["protocol"],
+            _every_text(training.get("every", 1)),
+            str(training["config"]["epochs"]),
+            str(len(training["epochs"])),
+            f"{training['hours']:.2f}",
         ]
-        for told in trainings
+        for training in trainings
     ]
     columns = [
         "trained on",
@@ -195,3 +235,12 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
         "hours",
     ]
     return markdown_table(columns, rows, left=5)
+
+
+def _every_text(every: int) -> str:
+    """Write which training windows were used.
+
+    >>> _every_text(1), _every_text(2), _every_text(4)
+    ('all', 'every 2nd', 'every 4th')
+    """
+    return {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(every, f"every {every}th")
