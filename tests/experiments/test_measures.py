@@ -10,7 +10,7 @@ from subcast.comparison import Comparison
 from subcast.experiments.declaration import get_experiment
 from subcast.experiments.measures import make_measure
 from subcast.experiments.pagerank import pagerank
-from subcast.experiments.study import Context, Study
+from subcast.experiments.study import Context, Study, complete_windows
 
 
 def test_the_oracle_is_the_model_with_everything(places):
