@@ -1,6 +1,7 @@
 """An interrupted training is resumed, or rejected if something changed."""
 
 import json
+import logging
 import subprocess
 import sys
 import textwrap
@@ -63,6 +64,21 @@ class TestResume:
         assert list((folder / "tensorboard").glob("events*"))
         with pytest.raises(InputError, match="holds a finished model"):
             train("tcn", parts.train, parts.val, config, settings=SMALL, folder=folder)
+
+    def test_log_messages(self, tmp_path, parts, caplog):
+        options = {"settings": SMALL, "folder": tmp_path}
+        interrupted(train, "tcn", parts.train, parts.val, QUICK, **options)
+        with caplog.at_level(logging.INFO, logger="subcast"):
+            forecaster = train("tcn", parts.train, parts.val, QUICK, **options)
+        messages = [record.getMessage() for record in caplog.records if record.name.startswith("subcast.training")]
+        best, errors = forecaster.training["best_epoch"], [row["val"] for row in forecaster.history]
+        assert messages == [
+            f"training tcn on series: {len(parts.train)} windows, 2 epochs",
+            f"resuming after epoch 1 from {tmp_path / STATE_FILE}",
+            f"epoch 2: validation error {errors[1]:.6g}",
+            f"trained tcn: best epoch {best}, error {min(errors):.6g}",
+            f"saved tcn to {tmp_path}",
+        ]
 
     def test_another_model_is_rejected(self, tmp_path, parts):
         (tmp_path / STATE_FILE).write_bytes(b"")
