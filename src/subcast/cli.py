@@ -137,8 +137,8 @@ def train(
     with _extras("training"):
         from subcast.commands.train import run_training
 
-        chosen = {"epochs": epochs, "seed": seed, "threads": threads, "device": device, "progress": progress}
-        run_training(data, model, output, preset=preset, lookback=lookback, horizon=horizon, graph=graph, **chosen)  # type: ignore[arg-type]
+        config = {"epochs": epochs, "seed": seed, "threads": threads, "device": device, "progress": progress}
+        run_training(data, model, output, preset=preset, lookback=lookback, horizon=horizon, graph=graph, **config)  # type: ignore[arg-type]
 
 
 @app.command()

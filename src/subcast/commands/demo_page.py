@@ -189,6 +189,10 @@ footer { margin-top: 3rem; color: var(--dim); font-size: 0.85rem; }
   .bars .track { flex: none; } }
 """
 
+_HOW_IT_WORKS = """subcast finds past windows in which the reporting plants had similar readings, fills in the
+missing plants from them, corrects the difference to the current readings, and runs the model once. It also returns
+prediction intervals and the past windows that were used."""
+
 _PYTHON = """import subcast as sc
 
 train, val, test = sc.Series.read("readings.csv").split(lookback=12, horizon=12)
@@ -241,9 +245,7 @@ better.</p>
 {bars}
 </ul>
 <h2>How it works</h2>
-<p>subcast finds past windows in which the reporting plants had similar readings, fills in the missing plants from
-them, corrects the difference to the current readings, and runs the model once. It also returns prediction intervals
-and the past windows that were used.</p>
+<p>{_HOW_IT_WORKS}</p>
 <h2>Next steps</h2>
 <pre><code>{lines}</code></pre>
 <p>Or in Python:</p>

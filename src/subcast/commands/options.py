@@ -24,7 +24,7 @@ Data = Annotated[str, Argument(help="Name of a dataset, or a file of readings.")
 Wrapper = Annotated[Path, Argument(help="Folder that `subcast fit` wrote.")]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Progress = Annotated[bool, Option("--progress/--no-progress", help="Show progress bars.")]
-Threads = Annotated[int | None, Option(help="Number of processor threads for training; all cores by default.")]
+Threads = Annotated[int | None, Option(help="Number of processor threads for training; torch decides by default.")]
 Device = Annotated[str, Option(help="Device for training: cpu, gpu or auto.")]
 Epochs = Annotated[int | None, Option(help="Maximum number of training epochs; the preset decides by default.")]
 Results = Annotated[Path, Option(help="Folder of the records.")]
