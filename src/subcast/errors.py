@@ -38,3 +38,7 @@ def missing_extra(error: ModuleNotFoundError, purpose: str) -> str | None:
 
 class DataWarning(UserWarning):
     """Readings were repaired, or have a property that the user should know; the message describes it."""
+
+
+class FitWarning(UserWarning):
+    """Fitting gave a result that the user should check; the message says why."""

@@ -15,7 +15,7 @@ from subcast.series import Series
 REAL_FOLDER = os.environ.get("SUBCAST_DATA")
 PNG = b"\x89PNG\r\n\x1a\n"
 # 12 + 4 steps of 5 variables, with the time of day
-CHECKPOINT = Path(__file__).parents[1] / "data" / "format-2" / "forecaster-tcn"
+CHECKPOINT = Path(__file__).parents[1] / "data" / "checkpoints" / "tcn"
 NAMES = TrainedForecaster.load(CHECKPOINT).variables
 
 

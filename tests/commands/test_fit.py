@@ -23,8 +23,8 @@ def test_prints_the_settings_and_the_next_commands(fitted):
 def test_sizes_features_and_split_come_from_the_model(fitted):
     robust = subcast.load(fitted[0] / "plant")
     assert (robust.lookback, robust.horizon, robust.variables) == (12, 4, NAMES)
-    assert (robust.levels, robust.settings.neighbors) == ((0.5, 0.9), 7)
-    assert robust.report["protocol"] == "default"
+    assert (robust.levels, robust.settings_.neighbors) == ((0.5, 0.9), 7)
+    assert robust.metadata_.protocol == "default"
 
 
 def test_model_by_name_is_trained_and_stdout_has_only_json(tmp_path):

@@ -73,7 +73,7 @@ def test_bad_readings_are_rejected(fitted, recent, tmp_path):
 
 def test_bad_paths_are_rejected(fitted, recent, tmp_path):
     for folder, file, sentence in [
-        (tmp_path / "gone", recent, "gone is not there: give a folder that `subcast fit` or `save` wrote"),
+        (tmp_path / "gone", recent, "gone does not exist: give a folder that `subcast fit` or `save` wrote"),
         (CHECKPOINT, recent, "holds a trained model, not a wrapper"),
         (fitted[0] / "plant", tmp_path / "gone.csv", "there is no file"),
         (fitted[0] / "plant", tmp_path, "is a folder: give one file of recent readings"),

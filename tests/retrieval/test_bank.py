@@ -185,10 +185,12 @@ def test_an_open_bank_keeps_its_readings_when_another_is_saved_over_it(tmp_path)
 
 
 def test_a_bank_of_another_format_is_refused_and_can_be_saved_over(tmp_path):
-    page = json.dumps({"kind": "bank", "format": 1, "facts": {}, "files": {"rows": {"bytes": 3}}})
+    page = json.dumps({"kind": "bank", "format": 0, "facts": {}, "arrays": {"rows": {"file": "rows.npy"}}, "blobs": {}})
     (tmp_path / "bank.json").write_text(json.dumps({"checksum": zlib.crc32(page.encode()), "page": page}))
     (tmp_path / "rows.npy").write_bytes(b"old")
-    with pytest.raises(DataError, match="is a bank of format 1, this version reads a bank of format 2"):
+    with pytest.raises(
+        DataError, match="is of format 0, and this version of subcast reads format 1: save it again with this version"
+    ):
         WindowBank.open(tmp_path)
     bank_of().save(tmp_path)
     assert np.array_equal(WindowBank.open(tmp_path).data, VALUES.T)
@@ -205,7 +207,7 @@ def test_a_copy_answers_the_same(tmp_path, copied, options):
         wanted = one.nearest(windows, [0, 2], 3, method="index")
         other = copied(one)
         assert same(other.nearest(windows, [0, 2], 3, method="index"), wanted)
-        assert other.likeness() == bank.likeness()
+        assert other.fingerprint() == bank.fingerprint()
         assert not other.data.flags.writeable
         assert not np.shares_memory(other.data, one.data)
     table = QueryTable(bank, windows, neighbor=2)
@@ -290,8 +292,8 @@ def flip(path):
         (grow, "rows", "cut short or added to"),
         (flip, "rows", "checksum differs"),
         (flip, "starts", "checksum differs"),
-        (cut, "bank.json", "torn"),
-        (flip, "bank.json", "torn"),
+        (cut, "bank.json", "damaged"),
+        (flip, "bank.json", "damaged"),
         (Path.unlink, "starts", "is missing"),
         (Path.unlink, "bank.json", "holds no bank"),
     ],

@@ -204,7 +204,7 @@ def test_bad_steps_in_one_sentence(live, step, words):
     [
         ("2024-03-20 04:00", ("time", "not after")),
         ("2024-03-20 05:00", ("time", "not after")),
-        ("2024-03-20 07:00", ("time", "jumped", "reset()")),
+        ("2024-03-20 07:00", ("time", "jumped", "new stream")),
         ("2024-03-20 05:30", ("time", "jumped")),
         ("noon", ("time", "'noon'")),
     ],
@@ -226,7 +226,7 @@ def test_a_time_that_comes_late(bare, live, wave_parts):
     live.update(row)
     with pytest.raises(InputError) as error:
         live.update(row, "2024-03-20 05:00")
-    assert_one_sentence(error, "time", "reset()")
+    assert_one_sentence(error, "time", "new stream")
 
 
 def test_a_time_that_the_model_needs(by_paper):

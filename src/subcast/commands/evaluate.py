@@ -110,7 +110,7 @@ def run_evaluation(
 def methods_for(robust: SubsetForecaster, split: Split, progress: bool) -> dict[str, Method]:
     """Return the methods to compare: Oracle, Partial, the published method and the wrapper."""
     methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
-    if robust.settings == Settings.paper():
+    if robust.settings_ == Settings.paper():
         return {**methods, "paper": wrapped(robust)}
     published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
     return {**methods, "paper": wrapped(published), "subcast": wrapped(robust)}
@@ -200,9 +200,8 @@ def _signed(percent: float) -> str:
 
 
 def _protocol_of(robust: SubsetForecaster) -> str:
-    """Return the data protocol with which a wrapper was fitted, or its model trained."""
-    trained = getattr(robust.model, "training", {}).get("protocol", "default")
-    protocol = str(robust.report.get("protocol", trained))
+    """Return the name of the data protocol of the training windows."""
+    protocol = "default" if robust.metadata_ is None else robust.metadata_.protocol
     return protocol if protocol in PROTOCOLS else "default"
 
 
@@ -214,5 +213,5 @@ def _series_for(robust: SubsetForecaster, series: Series) -> Series:
             f"{series.name!r} lacks {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
             "fitted on: evaluate it on the data it was fitted on"
         )
-    _, frame = robust._fitted()
-    return series.select(list(robust.variables)).with_features(*frame.time_features)
+    features = () if robust.metadata_ is None else robust.metadata_.time_features
+    return series.select(list(robust.variables)).with_features(*features)

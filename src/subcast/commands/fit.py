@@ -20,7 +20,7 @@ from subcast.names import plural
 from subcast.series import Series
 from subcast.storage.folders import check_folder
 from subcast.subset import Settings, SubsetForecaster
-from subcast.subset.saving import KIND, MODEL_NAME
+from subcast.subset.saving import KIND
 from subcast.windows import Split
 
 if TYPE_CHECKING:
@@ -95,20 +95,18 @@ def run_fit(
     training = training or TrainingOptions()
     if preset is not None:
         check_preset(preset)
-    check_folder(output, KIND, MODEL_NAME)
+    check_folder(output, KIND)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # reports bad options before the training
     series = open_series(data)
     if is_saved_forecaster(model):
-        forecaster, split, protocol = _open_trained(Path(model), series, training, preset)
+        forecaster, split = _open_trained(Path(model), series, training, preset)
     elif model.lower().endswith(".onnx"):
-        forecaster, split, protocol = _open_onnx(Path(model), series, training, preset or "default")
+        forecaster, split = _open_onnx(Path(model), series, training, preset or "default")
     else:
-        protocol = preset or "default"
-        forecaster, split = _train(data, series, model, output, training, protocol, seed, progress)
+        forecaster, split = _train(data, series, model, output, training, preset or "default", seed, progress)
     robust.model = forecaster
     robust.fit(split.train, split.val)
-    robust.report = {**robust.report, "protocol": protocol}
     robust.save(output)
     return robust
 
@@ -132,8 +130,8 @@ def fit_record(robust: SubsetForecaster, output: Path) -> dict[str, Any]:
         "horizon": robust.horizon,
         "metric": robust.metric,
         "levels": list(robust.levels),
-        "settings": robust.settings.to_dict(),
-        "report": robust.report,
+        "settings": robust.settings_.to_dict(),
+        "report": robust.report_,
     }
 
 
@@ -141,12 +139,12 @@ def show_fit(robust: SubsetForecaster, data: str, output: Path) -> None:
     """Print the wrapper with its settings, and the commands to run next."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(escape(repr(robust)))
-    if "tried" in robust.report:
-        tried = plural(len(robust.report["tried"]), "choice")
-        windows = plural(robust.report["windows"], "validation window")
+    if "tried" in robust.report_:
+        tried = plural(len(robust.report_["tried"]), "choice")
+        windows = plural(robust.report_["windows"], "validation window")
         console.print(
             f"  tuned for {robust.metric.upper()}: {tried} of settings tried on {windows} "
-            f"in {robust.report['seconds']:g} s"
+            f"in {robust.report_['seconds']:g} s"
         )
     folder = shlex.quote(str(output))
     console.print(f"written to {escape(str(output))}\n\n[bold]next[/]")
@@ -157,9 +155,7 @@ def show_fit(robust: SubsetForecaster, data: str, output: Path) -> None:
 # Where the model comes from
 
 
-def _open_trained(
-    folder: Path, series: Series, training: TrainingOptions, preset: str | None
-) -> tuple[Any, Split, str]:
+def _open_trained(folder: Path, series: Series, training: TrainingOptions, preset: str | None) -> tuple[Any, Split]:
     from subcast.forecasters.trained import TrainedForecaster
 
     model = TrainedForecaster.load(folder)
@@ -169,15 +165,14 @@ def _open_trained(
             raise InputError(f"--{option} is {given}, but the model in {folder} has {own}: leave --{option} out")
     protocol = preset or str(model.training.get("protocol", "default"))
     protocol = protocol if protocol in PROTOCOLS else "default"
-    split = series.with_features(*model.time_features).split(model.lookback, model.horizon, protocol=protocol)
-    return model, split, protocol
+    return model, series.with_features(*model.time_features).split(model.lookback, model.horizon, protocol=protocol)
 
 
-def _open_onnx(path: Path, series: Series, training: TrainingOptions, protocol: str) -> tuple[Any, Split, str]:
+def _open_onnx(path: Path, series: Series, training: TrainingOptions, protocol: str) -> tuple[Any, Split]:
     from subcast.adapters import from_onnx
 
     model = from_onnx(path, lookback=training.lookback, horizon=training.horizon, variables=series.variables)
-    return model, series.split(model.lookback, model.horizon, protocol=protocol), protocol
+    return model, series.split(model.lookback, model.horizon, protocol=protocol)
 
 
 def _train(

@@ -10,10 +10,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-MODEL_NAMES = ("mtgnn", "astgcn", "mstgcn", "lstnet", "tcn")
-"""The names in `subcast.forecasters.FORECASTERS`, which cannot be imported without torch; a test compares the two."""
+from subcast.forecasters import FORECASTERS
 
-_MODELS = f"{', '.join(MODEL_NAMES[:-1])} or {MODEL_NAMES[-1]}"
+_MODELS = " or ".join(", ".join(FORECASTERS).rsplit(", ", 1))
 _PRESETS = "default, or paper for the published settings"
 _TABLE_FILE = ".csv, .parquet, .h5 or .npz"
 _FIGURE_FILE = ".png, .pdf or .svg"

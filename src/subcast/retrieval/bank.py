@@ -14,6 +14,7 @@ from subcast.retrieval.candidates import CandidateWindows
 from subcast.retrieval.index import search_indexed
 from subcast.retrieval.layout import all_starts, check_starts, draw_fraction
 from subcast.retrieval.neighbors import Neighbors
+from subcast.retrieval.protocol import Normalizes
 from subcast.retrieval.queries import as_queries
 from subcast.retrieval.rows import as_rows, join_series
 
@@ -52,6 +53,8 @@ class WindowBank(CandidateWindows):
         of day); "none" takes none; or a list of their places in f. A shared feature must be shared in queries too.
     names
         the variables' names, by which they can then be asked for
+    targets
+        [t, n], what counts as a reading that follows a window, NaN where none does; `values` by default
 
     Examples
     --------
@@ -78,6 +81,7 @@ class WindowBank(CandidateWindows):
         mask: ArrayLike | Sequence[ArrayLike] | None = None,
         shared_features: str | Sequence[int] = "auto",
         names: Sequence[str] | None = None,
+        targets: ArrayLike | None = None,
     ) -> None:
         joined, offsets = join_series(values, lengths)
         check_whole("lookback", lookback)
@@ -93,7 +97,33 @@ class WindowBank(CandidateWindows):
         rows, layout, holes = as_rows(joined, shared, mask, shared_features)
         if names is not None and len(names) != layout.n:
             raise InputError(f"names must have one entry for each of the {layout.n} variables, got {len(names)}")
-        self._store(rows, layout, int(lookback), offsets, chosen, holes, names)
+        self._store(rows, layout, int(lookback), offsets, chosen, holes, names, targets=_target_rows(targets, joined))
+
+    def normalized(
+        self, normalizer: Normalizes, slots: NDArray[np.int64], shared: NDArray[np.float32] | None = None
+    ) -> WindowBank:
+        """Return the same windows in normalized units.
+
+        Parameters
+        ----------
+        normalizer
+            what normalizes readings [t, n] at slots [t]
+        slots
+            [t], the slot of the day of each step
+        shared
+            [t, g], features that are compared besides the readings
+        """
+        names = None if self.names is None else tuple(self.names)
+        targets = None if self.targets is None else normalizer.normalize(self.targets.T, slots)
+        return WindowBank(
+            normalizer.normalize(self.data[: self.n].T, slots),
+            self.lookback,
+            lengths=np.diff(self.offsets).tolist(),
+            starts=self.starts,
+            shared=shared,
+            names=names,
+            targets=targets,
+        )
 
     def nearest(
         self,
@@ -306,3 +336,13 @@ class WindowBank(CandidateWindows):
             )
             places[part] = search.ranks(distances, asked[part])
         return places
+
+
+def _target_rows(targets: ArrayLike | None, values: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Return the targets as rows [n, t], or say what is wrong with their shape."""
+    if targets is None:
+        return None
+    given = np.asarray(targets, dtype=np.float32)
+    if given.shape != values.shape[:2]:
+        raise InputError(f"targets must be [t, n] = {values.shape[:2]}, the shape of values, got {given.shape}")
+    return np.ascontiguousarray(given.T)

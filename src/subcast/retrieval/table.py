@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.queries import Queries
 from subcast.retrieval.threads import cuts, run_all, thread_count
 from subcast.storage import folders
+from subcast.storage.state import State
 
 # A column whose validation differences are nil still needs a range that can grow: this share of its spread (of 1,
 # when it is constant).
@@ -301,20 +301,21 @@ class QueryTable:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the table to a folder (the bank is saved on its own)."""
-        facts = {"factor": self.factor, "share": self.share, "bank": self.bank.likeness()}
+        facts = {"factor": self.factor, "share": self.share, "bank": self.bank.fingerprint()}
         arrays: dict[str, NDArray[Any]] = {
             "orders": self._orders,
             "rows": self._rows,
             "sizes": self._sizes,
             "ranges": self.ranges,
         }
-        folders.save_arrays(Path(folder), "table", facts, arrays)
+        folders.save_state(folder, "table", State(facts, arrays))
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], bank: WindowBank, *, verify: bool = False) -> QueryTable:
         """Open a saved table by memory map, for the bank it was made of."""
-        facts, arrays = folders.open_arrays(Path(folder), "table", verify)
-        if facts["bank"] != bank.likeness():
+        state = folders.open_state(folder, "table", verify=verify)
+        facts, arrays = state.facts, state.arrays
+        if facts["bank"] != bank.fingerprint():
             raise DataError(f"the table in {folder} was made of another bank: build it again for this one")
         table = cls.__new__(cls)
         rows, sizes, ranges = (np.array(arrays[name]) for name in ("rows", "sizes", "ranges"))
