@@ -15,7 +15,7 @@ import typer
 
 from subcast import __version__
 from subcast.commands import options
-from subcast.errors import DataWarning, InputError, SubcastError, missing_extra
+from subcast.errors import DataWarning, FitWarning, InputError, SubcastError, missing_extra
 
 app = typer.Typer(
     name="subcast",
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-    label = "note" if issubclass(category, DataWarning) else category.__name__
+    label = "note" if issubclass(category, DataWarning | FitWarning) else category.__name__
     typer.secho(f"{label}: {message}", fg="yellow", err=True)
 
 
@@ -154,7 +154,8 @@ def fit(
     threads: options.Threads = None,
     device: options.Device = "auto",
     metric: options.Metric = "mae",
-    seconds: options.Seconds = 60.0,
+    effort: options.Effort = 1.0,
+    seconds: options.Seconds = None,
     level: options.FitLevels = None,
     seed: options.FitSeed = 0,
     paper: options.Paper = False,
@@ -176,7 +177,7 @@ def fit(
         with redirect_stdout(sys.stderr) if as_json else nullcontext():  # training prints to stdout
             robust = run_fit(
                 data, model, output, training=training_options, preset=preset, paper=paper, seed=seed,
-                progress=progress, metric=metric, seconds=seconds, levels=level or (0.9,), **fixed,
+                progress=progress, metric=metric, effort=effort, seconds=seconds, levels=level or (0.9,), **fixed,
             )  # fmt: skip
     if as_json:
         _print_json(fit_record(robust, output))

@@ -40,7 +40,7 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     waves().save(folder / "waves.csv")
     arguments = ["fit", folder / "waves.csv", "--model", CHECKPOINT, "-o", folder / "plant", "--level", "0.5"]
-    result = run(*arguments, "--level", "0.9", "--seconds", "2", "--set", "neighbors=7", "--no-progress")
+    result = run(*arguments, "--level", "0.9", "--effort", "0.2", "--set", "neighbors=7", "--no-progress")
     return folder, result.output
 
 

@@ -11,7 +11,7 @@ from commands.examples import PNG, run
 from commands.pages import Page
 from subcast.commands.demo import DemoSize, headline, run_demo
 
-TINY = DemoSize(n_plants=12, n_steps=4_320, epochs=4, draws=3, every=12, seconds=60)
+TINY = DemoSize(n_plants=12, n_steps=4_320, epochs=4, draws=3, every=12, effort=0.3)
 
 
 @pytest.fixture(scope="module")

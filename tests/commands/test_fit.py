@@ -7,7 +7,7 @@ import pytest
 import subcast
 from commands.examples import CHECKPOINT, NAMES, refuse, run, waves
 from subcast.datasets import load_dataset
-from subcast.errors import InputError
+from subcast.errors import FitWarning, InputError
 
 
 def test_prints_the_settings_and_the_next_commands(fitted):
@@ -30,7 +30,7 @@ def test_sizes_features_and_split_come_from_the_model(fitted):
 def test_model_by_name_is_trained_and_stdout_has_only_json(tmp_path):
     load_dataset("clouds", n_plants=4, n_steps=500).save(tmp_path / "clouds.npz")
     arguments = ["fit", tmp_path / "clouds.npz", "--model", "tcn", "-o", tmp_path / "plant", "--json"]
-    sizes = ["--lookback", "6", "--horizon", "3", "--epochs", "1", "--seconds", "1", "--threads", "1"]
+    sizes = ["--lookback", "6", "--horizon", "3", "--epochs", "1", "--effort", "0.1", "--threads", "1"]
     result = run(*arguments, *sizes, "--no-progress")
     record = json.loads(result.stdout, parse_constant=refuse)
     assert "best epoch 1 of 1" in result.stderr
@@ -61,7 +61,7 @@ def test_onnx_file(tmp_path):
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(made, tmp_path / "model.onnx")
     waves().save(tmp_path / "waves.npz")
-    options = ["-o", tmp_path / "plant", "--seconds", "1", "--no-progress"]
+    options = ["-o", tmp_path / "plant", "--effort", "0.1", "--no-progress"]
     assert "'onnx'" in run("fit", tmp_path / "waves.npz", "--model", tmp_path / "model.onnx", *options).output
     assert subcast.load(tmp_path / "plant").horizon == 2
     waves().to_frame().iloc[-6:, :2].to_csv(tmp_path / "recent.csv")
@@ -76,6 +76,8 @@ def test_onnx_file(tmp_path):
         (["--model", "gone.onnx"], "there is no ONNX file at gone.onnx"),
         (["--preset", "quick"], "--preset must be one of default, paper, got 'quick'"),
         (["--metric", "mape"], "metric must be one of mae, rmse, got 'mape'"),
+        (["--effort", "0"], "effort must be .*above 0, got 0"),
+        (["--seconds", "-1"], "seconds must be .*above 0, got -1"),
         (["--level", "90"], "levels must be above 0 and at most 0.99, such as 0.9, got 90"),
         (["--set", "neighbor=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbor=3'"),
         (["--set", "neighbors=few"], "--set neighbors must be a whole number, got 'few'"),
@@ -100,3 +102,12 @@ def test_data_with_other_variables_are_rejected(tmp_path):
     waves().select(["north", "east"]).save(tmp_path / "two.csv")
     with pytest.raises(InputError, match="the model takes 5 variables, but the windows have 2"):
         run("fit", tmp_path / "two.csv", "--model", CHECKPOINT, "-o", tmp_path / "plant")
+
+
+def test_effort_and_seconds_reach_the_wrapper(tmp_path):
+    waves().save(tmp_path / "waves.csv")
+    arguments = ["fit", tmp_path / "waves.csv", "--model", CHECKPOINT, "-o", tmp_path / "plant", "--no-progress"]
+    with pytest.warns(FitWarning, match=r"tuning was cut short after 0\.001 seconds"):
+        run(*arguments, "--effort", "0.25", "--seconds", "0.001")
+    robust = subcast.load(tmp_path / "plant")
+    assert (robust.effort, robust.seconds) == (0.25, 0.001)

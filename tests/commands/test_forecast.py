@@ -87,7 +87,7 @@ def test_bad_paths_are_rejected(fitted, recent, tmp_path):
 
 def test_wrapper_without_its_model_is_rejected(recent, tmp_path):
     train, val, _ = waves().split(6, 2)
-    robust = subcast.SubsetForecaster(lambda x: x[:, -2:, :, 0], progress=False, seconds=1).fit(train, val)
+    robust = subcast.SubsetForecaster(lambda x: x[:, -2:, :, 0], progress=False, effort=0.1).fit(train, val)
     robust.save(tmp_path / "plant")
     with pytest.raises(InputError, match=r"plant was saved without its model .* load it in Python with subcast.load"):
         run("forecast", tmp_path / "plant", recent)

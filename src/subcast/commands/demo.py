@@ -40,7 +40,7 @@ class DemoSize:
     epochs: int = 15
     draws: int = 10
     every: int = 6
-    seconds: float = 60.0
+    effort: float = 1.0
 
 
 def run_demo(
@@ -98,7 +98,7 @@ def _wrapped_model(split: Split, size: DemoSize, progress: bool, console: Consol
     )  # one thread gives the same model on any number of cores
     model = train("tcn", split.train, split.val, config)
     console.print("[bold]3[/] wrapping it: no further training, only tuning of a few settings on validation windows")
-    return SubsetForecaster(model, seconds=size.seconds, progress=progress).fit(split.train, split.val)
+    return SubsetForecaster(model, effort=size.effort, progress=progress).fit(split.train, split.val)
 
 
 def headline(rows: list[dict[str, Any]], count: int, n: int) -> str:

@@ -90,7 +90,7 @@ def run_fit(
     seed, progress
         random seed and progress bars of training, tuning and calibration
     options
-        other arguments of `SubsetForecaster`: `metric`, `levels`, `seconds`, and any setting
+        other arguments of `SubsetForecaster`: `metric`, `levels`, `effort`, `seconds`, and any setting
     """
     training = training or TrainingOptions()
     if preset is not None:

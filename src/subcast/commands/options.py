@@ -70,7 +70,10 @@ TrainingFolder = Annotated[
     Option(help="Folder of the training; an interrupted training in it is resumed. OUTPUT-training by default."),
 ]
 Metric = Annotated[str, Option(help="Error that tuning minimizes: mae or rmse.")]
-Seconds = Annotated[float, Option(help="Stop tuning after about this many seconds.")]
+Effort = Annotated[
+    float, Option(help="Amount of validation data that tuning uses; 0.5 uses half as many windows as 1.")
+]
+Seconds = Annotated[float | None, Option(help="Stop tuning after this many seconds, with a warning.")]
 FitLevels = Annotated[
     list[float] | None,
     Option("--level", help="Level of the prediction intervals, 0.9 by default; may be given several times."),
