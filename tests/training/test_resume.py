@@ -56,7 +56,7 @@ class TestResume:
         resumed = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=folder)
         whole = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=tmp_path / "whole")
         assert resumed.history == whole.history
-        (weights,) = folder.glob("weights-*.safetensors")
+        (weights,) = folder.glob("*.safetensors")
         for name in (weights.name, HISTORY_FILE):
             assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
         assert not (folder / STATE_FILE).exists()

@@ -17,8 +17,9 @@ from subcast.series import Series
 from subcast.storage.folders import open_state
 from subcast.subset import SubsetForecaster
 from subcast.subset.saving import KIND, load
-from subcast.tables.files import kind_of, read_parquet, read_text
+from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
+from subcast.tables.text import read_text
 
 _ROWS_SHOWN = 12
 

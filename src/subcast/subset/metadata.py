@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.storage.state import State
-from subcast.tables.live import fixed_step
+from subcast.tables.rates import fixed_step
 from subcast.windows import Windows
 
 _FACTS = ("freq", "unit", "name", "protocol", "lookback", "horizon")

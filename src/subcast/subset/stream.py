@@ -105,12 +105,10 @@ class ForecastStream:
         absent, levels
             as in `SubsetForecaster.predict`
         """
-        length = len(recent)
         window = read_recent(
             recent,
             variables=self._metadata.variables,
-            lookback=max(1, length),
-            time_features=(),
+            lookback=None,
             freq=self._metadata.freq,
             names=names,
             times=times,
