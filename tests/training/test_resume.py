@@ -56,9 +56,9 @@ class TestResume:
         resumed = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=folder)
         whole = train("tcn", parts.train, parts.val, config, settings=SMALL, folder=tmp_path / "whole")
         assert resumed.history == whole.history
-        (weights,) = folder.glob("*.safetensors")
-        for name in (weights.name, HISTORY_FILE):
-            assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        for pattern in ("*.safetensors", HISTORY_FILE):
+            (resumed_file,), (whole_file,) = folder.glob(pattern), (tmp_path / "whole").glob(pattern)
+            assert resumed_file.read_bytes() == whole_file.read_bytes()
         assert not (folder / STATE_FILE).exists()
         assert (folder / PLOT_FILE).is_file()
         assert list((folder / "tensorboard").glob("events*"))
