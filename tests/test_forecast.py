@@ -1,4 +1,4 @@
-"""Forecast: its tables say what its arrays say, and it is shown in words a human likes."""
+"""Forecast: its tables agree with its arrays, and its descriptions are right."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ STEP = np.timedelta64(10, "m")
 
 
 def make(b=None, h=3, s=2, levels=(0.9,), k=4, dated=True, t=5, seed=0, **fields):
-    """A forecast of random figures, of one window or of b windows."""
+    """A forecast of random numbers, of one window or of b windows."""
     rng = np.random.default_rng(seed)
     batch = () if b is None else (b,)
     mean = rng.normal(size=(*batch, h, s)).astype(np.float32)
@@ -26,7 +26,7 @@ def make(b=None, h=3, s=2, levels=(0.9,), k=4, dated=True, t=5, seed=0, **fields
     share = np.full(batch, 0.25) if batch else 0.25
     starts = rng.integers(0, 900, (*batch, k))
     made = {
-        "variables": tuple(f"v{place}" for place in range(s)),
+        "variables": tuple(f"v{number}" for number in range(s)),
         "mean": mean,
         "levels": tuple(levels),
         "bounds": np.stack([mean - width, mean + width], axis=1) if levels else None,
@@ -57,21 +57,21 @@ def rows_by_loops(forecast):
     windows = list(forecast) if forecast.is_batch else [forecast]
     rows = []
     for window, one in enumerate(windows):
-        for place, name in enumerate(one.variables):
+        for column, name in enumerate(one.variables):
             for step in range(one.mean.shape[0]):
                 row = {"window": window} if forecast.is_batch else {}
                 row["variable"] = name
                 if one.times is not None:
                     row["time"] = pd.Timestamp(one.times[step])
                 row["step"] = step + 1
-                row["mean"] = one.mean[step, place]
+                row["mean"] = one.mean[step, column]
                 if one.levels:
-                    row["lower"], row["upper"] = one.bounds[0, 0, step, place], one.bounds[0, 1, step, place]
+                    row["lower"], row["upper"] = one.bounds[0, 0, step, column], one.bounds[0, 1, step, column]
                 if len(one.levels) > 1:
                     for rank, level in enumerate(one.levels):
-                        row[f"lower_{round(100 * level)}"] = one.bounds[rank, 0, step, place]
-                        row[f"upper_{round(100 * level)}"] = one.bounds[rank, 1, step, place]
-                row["observed"] = bool(one.observed[place] > 0)
+                        row[f"lower_{round(100 * level)}"] = one.bounds[rank, 0, step, column]
+                        row[f"upper_{round(100 * level)}"] = one.bounds[rank, 1, step, column]
+                row["observed"] = bool(one.observed[column] > 0)
                 rows.append(row)
     return rows
 
@@ -98,7 +98,7 @@ class TestFrame:
         assert list(make(levels=(0.9, 0.975)).frame)[4:-1] == names
         assert list(make(2).frame)[:2] == ["window", "variable"]
 
-    def test_is_made_once(self):
+    def test_is_computed_once(self):
         forecast = make()
         assert forecast.frame is forecast.frame
 
@@ -153,7 +153,7 @@ class TestNeighbors:
             table[table["window"] == 1].drop(columns="window").reset_index(drop=True), forecast[1].neighbors
         )
 
-    def test_places_without_a_neighbor_are_left_out(self):
+    def test_missing_neighbors_are_left_out(self):
         index = np.array([5, 9, -1, -1])
         assert make(neighbor_index=index).neighbors["start"].tolist() == [5, 9]
         assert make(neighbor_index=np.full(4, -1)).neighbors.empty
@@ -173,7 +173,7 @@ class TestIntervals:
         assert lower.shape == forecast.mean.shape
 
     def test_an_unknown_level(self):
-        with pytest.raises(InputError, match=r"level must be one of .* \(0.5, 0.9\), got 0.8"):
+        with pytest.raises(InputError, match=r"level must be one of the levels of this forecast \(0.5, 0.9\), got 0.8"):
             make(levels=(0.5, 0.9)).interval(0.8)
 
     def test_no_intervals(self):
@@ -184,7 +184,7 @@ class TestIntervals:
 
 
 class TestBatch:
-    def test_one_of_many(self):
+    def test_one_window_of_a_batch(self):
         batch = make(3, levels=(0.5, 0.9))
         one = batch[2]
         assert not one.is_batch
@@ -197,26 +197,26 @@ class TestBatch:
         assert isinstance(one.observed_share, float)
         np.testing.assert_array_equal(batch[-1].mean, one.mean)
 
-    def test_all_in_turn(self):
+    def test_iteration(self):
         batch = make(3)
         np.testing.assert_array_equal([one.mean for one in batch], batch.mean)
 
     @pytest.mark.parametrize("window", [3, -4, 1.0, "a", True, slice(0, 2)])
-    def test_a_window_that_is_not_there(self, window):
-        with pytest.raises(InputError, match="a batch is indexed by a window's number, here 0 to 2, got"):
+    def test_bad_index_is_rejected(self, window):
+        with pytest.raises(InputError, match="the index of a window must be a whole number from 0 to 2, got"):
             make(3)[window]
 
     def test_one_window_cannot_be_indexed(self):
-        with pytest.raises(InputError, match="this forecast is of one window already"):
+        with pytest.raises(InputError, match="only the forecast of a batch can be indexed"):
             make()[0]
 
-    def test_what_shows_one_window(self):
+    def test_wide_and_plot_reject_a_batch(self):
         for ask in (lambda: make(3).wide, lambda: make(3).plot()):
-            with pytest.raises(InputError, match=r"one window, and this forecast has 3: pick one, as in forecast\[0\]"):
+            with pytest.raises(InputError, match=r"one window, and this forecast has 3: select one, as in forecast"):
                 ask()
 
 
-class TestPlainData:
+class TestToDict:
     @pytest.mark.parametrize("b", [None, 2])
     def test_survives_json(self, b):
         forecast = make(b, levels=(0.5, 0.9))
@@ -231,7 +231,7 @@ class TestPlainData:
         assert again["variables"] == ["v0", "v1"]
         assert (again["quality"], again["expected_gap"], again["unit"]) == ("good", 2.13, "MW")
 
-    def test_what_is_no_number_is_none(self):
+    def test_nan_and_infinity_are_none(self):
         distance = np.array([0.5, np.inf, np.inf, np.inf], np.float32)
         mean = np.array([[np.nan, 1], [2, 3], [4, 5]], np.float32)
         plain = make(neighbor_distance=distance, mean=mean, expected_gap=np.nan, dated=False, levels=()).to_dict()
@@ -241,19 +241,19 @@ class TestPlainData:
         assert plain["times"] is None
         assert plain["intervals"] == []
 
-    def test_parts_of_a_second_are_kept(self):
+    def test_fractions_of_a_second_are_kept(self):
         times = START + np.arange(3) * np.timedelta64(250, "ms")
         assert make(times=times).to_dict()["times"][1].startswith("2024-03-01T12:00:00.25")
 
 
-class TestWords:
+class TestRepr:
     def test_one_window(self):
         weights = np.array([0.2, 0.5, 0.2, 0.1], np.float32)
         ends = START - np.arange(4) * np.timedelta64(1, "D")
         assert repr(make(weights=weights, neighbor_times=ends, levels=(0.5, 0.9))).splitlines() == [
             "Forecast of 2 variables, 3 steps ahead of 10min: 2024-03-01 12:10 to 2024-03-01 12:30",
             "  quality good: error about 2.1 % above that with all variables, 25 % of the window observed",
-            "  intervals at 50 % and 90 %, 4 neighbors, the weightiest ending 2024-02-29 12:00 (50 %)",
+            "  intervals at 50 % and 90 %, 4 neighbors, the one with the largest weight (50 %) ends 2024-02-29 12:00",
         ]
 
     def test_a_batch(self):
@@ -268,7 +268,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("quality", "gap", "words"),
         [
-            ("full", None, "quality full: the plain forecast"),
+            ("full", None, "quality full: all variables present"),
             ("fair", None, "quality fair"),
             ("fair", float("nan"), "quality fair"),
             ("good", -1.26, "quality good: error about 1.3 % below that with all variables"),
@@ -299,8 +299,8 @@ class TestShapes:
             ({"mean": np.zeros(3)}, r"mean must be \[h, s\], or \[b, h, s\] for a batch, got shape \(3,\)"),
             ({"variables": ("a",)}, r"variables of a forecast must have shape \(2,\), got \(1,\)"),
             ({"bounds": np.zeros((2, 3, 2))}, r"bounds of a forecast must have shape \(1, 2, 3, 2\), got \(2, 3, 2\)"),
-            ({"bounds": None}, "levels and bounds go together"),
-            ({"levels": (), "bounds": np.zeros((1, 2, 3, 2))}, "levels and bounds go together"),
+            ({"bounds": None}, "levels and bounds must be given together"),
+            ({"levels": (), "bounds": np.zeros((1, 2, 3, 2))}, "levels and bounds must be given together"),
             ({"observed": np.zeros(3)}, r"observed of a forecast must have shape \(2,\), got \(3,\)"),
             ({"observed_share": np.zeros(3)}, r"observed_share of a forecast must have shape \(\), got \(3,\)"),
             ({"times": np.zeros(2, "M8[ns]")}, r"times of a forecast must have shape \(3,\), got \(2,\)"),
@@ -317,20 +317,20 @@ class TestShapes:
             ({"history_times": np.zeros(4, "M8[ns]")}, r"history_times of a forecast must have shape \(5,\)"),
         ],
     )
-    def test_what_does_not_fit(self, fields, sentence):
+    def test_wrong_shapes_are_rejected(self, fields, sentence):
         with pytest.raises(InputError, match=sentence):
             make(**fields)
 
     def test_a_batch_has_no_history(self):
-        with pytest.raises(InputError, match="history goes with the forecast of one window"):
+        with pytest.raises(InputError, match="history can only be given for the forecast of one window"):
             make(2, history=np.zeros((5, 2), np.float32))
 
-    def test_cannot_be_changed(self):
+    def test_is_immutable(self):
         with pytest.raises(AttributeError):
             make().quality = "full"
 
 
-def test_plot_gives_the_figure_and_writes_it(tmp_path):
+def test_plot_returns_the_figure_and_writes_it(tmp_path):
     figure = make().plot(["v1"], tmp_path / "a.png")
     assert [axis.get_ylabel() for axis in figure.axes] == ["v1\n(MW)"]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

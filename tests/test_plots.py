@@ -1,4 +1,4 @@
-"""Pictures: what is drawn, and that it is written whole."""
+"""Plots: their lines, labels and titles, and the files they are written to."""
 
 import numpy as np
 import pytest
@@ -37,43 +37,43 @@ class TestPlotSeries:
         with pytest.raises(InputError, match="variables names 'x', which is not among the 8 variables"):
             plot_series(walks(), ["x"])
 
-    def test_missing_readings_are_drawn_above(self):
+    def test_missing_readings_have_a_panel(self):
         figure = plot_series(walks(n=2, gaps=True))
         assert labels(figure) == ["missing\n(all variables)", "v0", "v1"]
         shares = figure.axes[0].collections[0].get_array()
         assert shares.shape == (2, 300)
         assert shares.sum() == 50
 
-    def test_a_short_series_is_drawn_reading_by_reading(self):
+    def test_short_series_shows_every_reading(self):
         series = walks(n=1, times=False)
         figure = plot_series(series)
         np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), series.values[:, 0])
         assert figure.axes[0].get_xlabel() == "step"
 
-    def test_a_long_series_is_drawn_by_stretches(self):
+    def test_long_series_shows_means_of_bins(self):
         series = walks(6000, 1, gaps=False)
         drawn = plot_series(series).axes[0].lines[0].get_ydata()
         np.testing.assert_allclose(drawn, series.values[:, 0].reshape(600, 10).mean(axis=1), rtol=1e-5)
 
-    def test_stretches_without_a_reading_are_left_open(self):
+    def test_bins_without_a_reading_are_gaps(self):
         values = np.ones((6000, 1), dtype=np.float32)
         values[100:210] = np.nan
         drawn = plot_series(Series(values)).axes[-1].lines[0].get_ydata()
         assert np.flatnonzero(np.isnan(drawn)).tolist() == list(range(10, 21))
 
-    def test_the_title_tells_shape_rate_and_unit(self):
+    def test_title_has_size_rate_and_unit(self):
         assert plot_series(walks()).get_suptitle() == "walks: 300 steps x 8 variables, every 5min, in mm"
 
 
 def forecast_of(s=2, t=6, h=3, levels=(0.9, 0.5), *, dated=True, **fields):
-    """A forecast of random figures; its third neighbor does not count."""
+    """A forecast of random numbers; its third neighbor has weight 0."""
     rng = np.random.default_rng(1)
     mean = rng.normal(size=(h, s)).astype(np.float32)
     width = np.array(levels, np.float32)[:, None, None]
     paths = rng.normal(size=(3, t + h, s)).astype(np.float32)
     times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(1 - t, h + 1) * np.timedelta64(10, "m")
     made = {
-        "variables": tuple(f"v{place}" for place in range(s)),
+        "variables": tuple(f"v{number}" for number in range(s)),
         "mean": mean,
         "levels": levels,
         "bounds": np.stack([mean - width, mean + width], axis=1) if levels else None,
@@ -95,8 +95,8 @@ def forecast_of(s=2, t=6, h=3, levels=(0.9, 0.5), *, dated=True, **fields):
 
 
 def line(axis, label):
-    (found,) = [line for line in axis.lines if line.get_label() == label]
-    return found
+    (match,) = [line for line in axis.lines if line.get_label() == label]
+    return match
 
 
 class TestPlotForecast:
@@ -109,7 +109,7 @@ class TestPlotForecast:
         assert labels(figure) == ["v6", "v0", "v1", "v2", "v3"]
         assert labels(plot_forecast(forecast_of(unit=""), [1])) == ["v1"]
 
-    def test_history_and_forecast_are_joined(self):
+    def test_readings_and_forecast_are_connected(self):
         forecast = forecast_of()
         axis = plot_forecast(forecast).axes[1]
         np.testing.assert_array_equal(line(axis, "readings").get_ydata(), forecast.history[:, 1])
@@ -119,15 +119,15 @@ class TestPlotForecast:
         np.testing.assert_array_equal(ahead.get_xdata(), [forecast.history_times[-1], *forecast.times])
         assert (line(axis, "readings").get_color(), ahead.get_color()) == (INK, ACCENT)
 
-    def test_holes_are_gaps(self):
+    def test_missing_readings_are_gaps(self):
         history = forecast_of().history.copy()
         history[[2, 5], 0] = np.nan
         forecast = forecast_of(history=history)
         axis = plot_forecast(forecast).axes[0]
         assert np.isnan(line(axis, "readings").get_ydata()).tolist() == [False, False, True, False, False, True]
-        np.testing.assert_array_equal(line(axis, "forecast").get_ydata(), forecast.mean[:, 0])  # nothing to join
+        np.testing.assert_array_equal(line(axis, "forecast").get_ydata(), forecast.mean[:, 0])  # no last reading
 
-    def test_an_absent_variable_says_so(self):
+    def test_absent_variable_is_labeled(self):
         history = forecast_of().history.copy()
         history[:, 1] = np.nan
         forecast = forecast_of(history=history, observed=np.array([1, 0], np.float32))
@@ -135,7 +135,7 @@ class TestPlotForecast:
         assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("", "no readings")
         assert "readings" not in [line.get_label() for line in second.lines]
 
-    def test_intervals_lie_around_the_forecast_wide_ones_behind_and_lighter(self):
+    def test_wide_intervals_are_behind_narrow_ones_and_lighter(self):
         forecast = forecast_of(levels=(0.5, 0.9))
         axis = plot_forecast(forecast).axes[0]
         assert [band.get_label() for band in axis.collections] == ["90 % interval", "50 % interval"]
@@ -145,20 +145,20 @@ class TestPlotForecast:
         assert wide > narrow
         assert not plot_forecast(forecast_of(levels=())).axes[0].collections
 
-    def test_neighbors_by_weight(self):
+    def test_neighbors_are_drawn_by_weight(self):
         forecast = forecast_of()
         drawn = [line for line in plot_forecast(forecast).axes[0].lines if line.get_label() == "neighbors"]
-        assert len(drawn) == 2  # the third counts nothing
+        assert len(drawn) == 2  # the third has weight 0
         np.testing.assert_array_equal(drawn[0].get_ydata(), forecast.paths()[0, :, 0])
         assert len(drawn[0].get_xdata()) == 9
         assert drawn[0].get_alpha() < drawn[1].get_alpha()
 
-    def test_of_paths_without_history_the_futures(self):
+    def test_without_history_only_futures_of_neighbors(self):
         forecast = forecast_of(history=None, history_times=None)
         axis = plot_forecast(forecast).axes[0]
         np.testing.assert_array_equal(axis.lines[0].get_ydata(), forecast.paths()[0, -3:, 0])
         assert "readings" not in [line.get_label() for line in axis.lines]
-        assert axis.get_title(loc="left") == ""  # it had readings, they are only not here
+        assert axis.get_title(loc="left") == ""  # it had readings, which are not part of this forecast
 
     def test_no_neighbors(self):
         none = np.zeros(0)
@@ -174,28 +174,28 @@ class TestPlotForecast:
         assert {line.get_xdata()[0] for line in upright} == {np.datetime64("2024-03-01T12:00", "ns")}
         assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [["now"], []]
 
-    def test_without_times_steps_count_from_now(self):
+    def test_without_times_steps_are_counted_from_now(self):
         forecast = forecast_of(dated=False)
         first, last = plot_forecast(forecast).axes
         np.testing.assert_array_equal(line(first, "readings").get_xdata(), [-5, -4, -3, -2, -1, 0])
         np.testing.assert_array_equal(line(first, "forecast").get_xdata(), [0, 1, 2, 3])
         assert (first.get_xlabel(), last.get_xlabel()) == ("", "steps from now")
 
-    def test_one_legend_with_each_kind_once(self):
+    def test_one_legend_with_each_label_once(self):
         figure = plot_forecast(forecast_of(5))
         (legend,) = figure.legends
         names = [text.get_text() for text in legend.get_texts()]
         assert names == ["readings", "forecast", "90 % interval", "50 % interval", "neighbors"]
         assert all(axis.get_legend() is None for axis in figure.axes)
 
-    def test_the_title_tells_the_quality(self):
+    def test_title_has_the_quality(self):
         assert plot_forecast(forecast_of(5)).get_suptitle() == (
-            "Forecast of 4 of 5 variables; 15 % of the window's readings were there\n"
+            "Forecast of 4 of 5 variables, 15 % of the readings in the window observed\n"
             "Quality good: error about 2.1 % above that with all variables"
         )
-        assert plot_forecast(forecast_of(1)).get_suptitle().startswith("Forecast of 1 variable; 15 %")
+        assert plot_forecast(forecast_of(1)).get_suptitle().startswith("Forecast of 1 variable, 15 %")
 
-    def test_bad_wishes(self):
+    def test_bad_arguments_are_rejected(self):
         with pytest.raises(InputError, match="variables names 'x', which is not among the 2 variables"):
             plot_forecast(forecast_of(), ["x"])
         with pytest.raises(InputError, match="most must be a whole number of at least 1, got 0"):

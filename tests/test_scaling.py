@@ -1,4 +1,4 @@
-"""Scaler: what the training inputs say, and nothing else."""
+"""Scaler: fitted on the training inputs only."""
 
 import json
 import math
@@ -41,19 +41,19 @@ def test_against_loops(values, lookback, protocol, stride):
     assert one.mean[0] == pytest.approx(mean, abs=1e-9)
     assert one.scale[0] == pytest.approx(deviation if deviation > 1e-9 else 1.0)
     each = Scaler.fit(train, per_variable=True)
-    for place in range(values.shape[1]):
-        mean, deviation = loop_moments(inputs[:, :, place])
-        assert each.mean[place] == pytest.approx(mean, abs=1e-9)
-        assert each.scale[place] == pytest.approx(deviation if deviation > 1e-9 else 1.0)
+    for column in range(values.shape[1]):
+        mean, deviation = loop_moments(inputs[:, :, column])
+        assert each.mean[column] == pytest.approx(mean, abs=1e-9)
+        assert each.scale[column] == pytest.approx(deviation if deviation > 1e-9 else 1.0)
 
 
-def test_the_protocol_says_which():
+def test_protocol_decides_on_per_variable_scale():
     series = Series(np.random.default_rng(0).normal(size=(200, 4)))
     assert Scaler.fit(series.split(3, 2).train).mean.shape == (4,)
     assert Scaler.fit(series.split(3, 2, protocol="paper").train).mean.shape == (1,)
 
 
-def test_later_parts_do_not_count():
+def test_validation_and_test_parts_have_no_effect():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(300, 2)).astype(np.float32)
     for protocol in ("default", "paper"):
@@ -65,7 +65,7 @@ def test_later_parts_do_not_count():
         np.testing.assert_array_equal(Scaler.fit(train).scale, Scaler.fit(again).scale)
 
 
-def test_zeros_enter_the_paper_scaler_where_a_code_stood():
+def test_missing_code_enters_the_scaler_of_the_paper():
     values = np.full((100, 1), 10.0, dtype=np.float32)
     values[::2] = np.nan
     series = Series(values, missing_code=0.0)
@@ -73,7 +73,7 @@ def test_zeros_enter_the_paper_scaler_where_a_code_stood():
     assert Scaler.fit(series.split(2, 1).train).mean[0] == 10.0
 
 
-def test_constant_and_empty_variables_are_only_shifted():
+def test_constant_and_empty_variables_are_not_scaled():
     values = np.column_stack([np.full(100, 3.3), np.full(100, np.nan), np.arange(100.0)])
     scaler = Scaler.fit(Series(values).split(3, 2).train)
     np.testing.assert_array_equal(scaler.scale[:2], [1, 1])
@@ -120,6 +120,6 @@ def test_select_and_json():
     assert one.select([0, 5]) is one
 
 
-def test_another_number_of_variables_is_refused():
-    with pytest.raises(sc.InputError, match=r"3 variables along axis -1, .* got shape \(5, 2\)"):
+def test_another_number_of_variables_is_rejected():
+    with pytest.raises(sc.InputError, match=r"the 3 variables along axis -1 that .* got shape \(5, 2\)"):
         Scaler(np.zeros(3), np.ones(3)).transform(np.zeros((5, 2)))

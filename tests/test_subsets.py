@@ -1,4 +1,4 @@
-"""Draws of S: the right size, uniform, repeatable; clusters as plain loops find them."""
+"""Random subsets: size, uniformity and repeatability; clusters against plain loops."""
 
 import math
 import warnings
@@ -31,7 +31,7 @@ class TestSize:
             *[(100, 0.07, 7), (3, 1 / 3, 1), (10, 0.1 + 0.2, 3), (1, 0.01, 1), (5, 1.0, 5), (5, 1e-12, 1)],
         ],
     )
-    def test_rounds_up_and_forgives_float_error(self, n, share, size):
+    def test_rounds_up_without_float_error(self, n, share, size):
         assert subset_size(n, share) == size
 
     @given(n=st.integers(1, 2000), per_mille=st.integers(1, 1000))
@@ -46,16 +46,16 @@ class TestSize:
         ("arguments", "sentence"),
         [
             ({"share": 0.0}, "share must be above 0 and at most 1, got 0.0"),
-            ({"share": 15}, "15 % is 0.15, and 15 variables count=15"),
+            ({"share": 15}, "write 15 % as 0.15, and 15 variables as count=15"),
             ({"share": math.nan}, "share must be above 0"),
             ({"share": None}, "share and count are both None"),
-            ({"count": 11}, "count must be at most the 10 variables there are, got 11"),
+            ({"count": 11}, "count must be at most the number of variables, 10, got 11"),
             ({"count": 0}, "count must be a whole number of at least 1, got 0"),
             ({"count": 2.0}, "count must be a whole number of at least 1, got 2.0"),
             ({"n": 0}, "n must be a whole number of at least 1, got 0"),
         ],
     )
-    def test_bad_sizes_raise_one_sentence(self, arguments, sentence):
+    def test_bad_sizes_are_rejected(self, arguments, sentence):
         with pytest.raises(InputError) as raised:
             subset_size(**{"n": 10, **arguments})
         assert sentence in str(raised.value)
@@ -75,19 +75,19 @@ class TestParseShare:
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("most", "the share must be like '15%', '0.15' or, as a count, '21', got 'most'"),
-            ("", "the share must be like"),
-            ("%", "the share must be like"),
-            ("0", "the share must leave at least one variable present, got '0'"),
-            ("0%", "the share must be above 0 and at most 100%, got '0%'"),
-            ("150%", "the share must be above 0 and at most 100%, got '150%'"),
-            ("-3", "the share must be above 0 and at most 100%, got '-3'"),
-            ("1.5", "the share must be above 0 and at most 100%, got '1.5'"),
-            ("nan", "the share must be above 0"),
-            ("inf%", "the share must be above 0"),
+            ("most", "present must be a share such as '15%' or '0.15', or a count such as '21', got 'most'"),
+            ("", "present must be a share such as"),
+            ("%", "present must be a share such as"),
+            ("0", "present must be at least one variable, got '0'"),
+            ("0%", "present must be above 0 and at most 100%, got '0%'"),
+            ("150%", "present must be above 0 and at most 100%, got '150%'"),
+            ("-3", "present must be above 0 and at most 100%, got '-3'"),
+            ("1.5", "present must be above 0 and at most 100%, got '1.5'"),
+            ("nan", "present must be above 0"),
+            ("inf%", "present must be above 0"),
         ],
     )
-    def test_bad_text_raises_one_sentence(self, text, sentence):
+    def test_bad_text_is_rejected(self, text, sentence):
         with pytest.raises(InputError) as raised:
             parse_share(text)
         assert sentence in str(raised.value)
@@ -112,7 +112,7 @@ class TestDraws:
     def test_more_draws_keep_the_first(self):
         np.testing.assert_array_equal(draw_subsets(50, draws=20), draw_subsets(50, draws=100)[:20])
 
-    def test_a_smaller_share_is_part_of_a_larger_one(self):
+    def test_smaller_share_is_contained_in_a_larger_one(self):
         small, large = draw_subsets(50, 0.1, 10), draw_subsets(50, 0.5, 10)
         assert all(set(few) <= set(many) for few, many in zip(small.tolist(), large.tolist(), strict=True))
 
@@ -145,7 +145,7 @@ class TestDraws:
             ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5"),
         ],
     )
-    def test_bad_arguments_raise_one_sentence(self, arguments, sentence):
+    def test_bad_arguments_are_rejected(self, arguments, sentence):
         with pytest.raises(InputError) as raised:
             draw_subsets(10, **arguments)
         assert sentence in str(raised.value)
@@ -173,7 +173,7 @@ class TestSpearman:
         values = np.random.default_rng(0).normal(size=(30, 5)).round(1)
         np.testing.assert_allclose(spearman_distance(values), 1 - np.abs(spearmanr(values).statistic), atol=1e-9)
 
-    def test_is_close_to_ranking_every_pair_anew_with_gaps(self):
+    def test_with_gaps_is_close_to_ranking_each_pair(self):
         import pandas as pd
 
         rng = np.random.default_rng(1)
@@ -182,7 +182,7 @@ class TestSpearman:
         exact = 1 - pd.DataFrame(values).corr(method="spearman").abs().to_numpy()
         np.testing.assert_allclose(spearman_distance(values), exact, atol=0.01)
 
-    def test_a_monotone_change_of_units_changes_nothing(self):
+    def test_invariant_to_monotone_changes(self):
         values = np.random.default_rng(2).normal(size=(40, 4))
         np.testing.assert_allclose(spearman_distance(np.exp(values)), spearman_distance(-values), atol=1e-12)
 
@@ -190,21 +190,21 @@ class TestSpearman:
         values = np.random.default_rng(3).normal(size=(1001, 1)) @ np.array([[1.0, 1.0, -2.0]])
         assert (spearman_distance(values) == 0).all()
 
-    def test_constants_and_empty_variables_are_far_from_all(self):
+    def test_constant_and_empty_variables_have_distance_one(self):
         values = np.array([[1.0, 5.0, np.nan], [2.0, 5.0, np.nan], [3.0, 5.0, np.nan]])
         assert spearman_distance(values).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
-    def test_input_is_untouched(self):
+    def test_input_is_not_modified(self):
         values = np.array([[1.0, np.nan], [2.0, 3.0], [0.0, 1.0]])
         before = values.copy()
         spearman_distance(values)
         np.testing.assert_array_equal(values, before)
 
-    def test_one_step_is_too_few(self):
-        with pytest.raises(InputError, match="values must have at least 2 steps to be correlated, got 1"):
+    def test_one_step_is_rejected(self):
+        with pytest.raises(InputError, match="values must have at least 2 steps to compute correlations, got 1"):
             spearman_distance([[1.0, 2.0]])
 
-    def test_a_flat_list_is_refused(self):
+    def test_flat_list_is_rejected(self):
         with pytest.raises(InputError, match=r"values must be \[t, n\]"):
             spearman_distance([1.0, 2.0])
 
@@ -226,7 +226,7 @@ class TestClusters:
         np.testing.assert_array_equal(same_group(found.labels), core_pairs)
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_the_highest_density_that_gives_the_number_is_taken(self, seed):
+    def test_highest_density_that_gives_the_number_is_used(self, seed):
         values, wanted = random_groups(seed)
         reached = {m: naive_clusters(values, wanted, m)[1] for m in (5, 4, 3, 2)}
         with warnings.catch_warnings():
@@ -255,14 +255,14 @@ class TestClusters:
         assert joined.sizes.sum() == values.shape[1]
         np.testing.assert_array_equal(joined.noise, dropped.noise)
 
-    def test_an_unreachable_number_gives_the_nearest_and_says_so(self):
+    def test_impossible_number_gives_the_nearest_with_a_warning(self):
         values = np.random.default_rng(0).normal(size=(100, 1)) + 0.1 * np.random.default_rng(1).normal(size=(100, 4))
-        with pytest.warns(DataWarning, match="no eps gives 4 clusters of these 4 variables, so [12] were made"):
+        with pytest.warns(DataWarning, match="no eps gives 4 clusters of these 4 variables: using [12], the nearest"):
             found = cluster_variables(values, 4)
         assert found.wanted == 4
         assert found.n_clusters == len(set(found.labels.tolist())) < 4
 
-    def test_copies_make_clusters_at_eps_zero(self):
+    def test_copies_form_clusters_at_eps_zero(self):
         causes = np.random.default_rng(0).normal(size=(50, 3))
         found = cluster_variables(np.repeat(causes, 2, axis=1), 3)
         assert found.labels.tolist() == [0, 0, 1, 1, 2, 2]
@@ -280,7 +280,7 @@ class TestClusters:
             ({"noise": "keep"}, "noise must be 'join' or 'drop', got 'keep'"),
         ],
     )
-    def test_bad_arguments_raise_one_sentence(self, arguments, sentence):
+    def test_bad_arguments_are_rejected(self, arguments, sentence):
         with pytest.raises(InputError) as raised:
             cluster_variables(np.zeros((5, 4)), **{"n_clusters": 1, **arguments})
         assert sentence in str(raised.value)
@@ -302,7 +302,7 @@ class TestClusterDraws:
 
     @pytest.mark.parametrize("n_chosen", [1, 2, 4])
     @pytest.mark.parametrize("count", [1, 3, 5, 9])
-    def test_s_comes_from_the_clusters_picked(self, n_chosen, count):
+    def test_subset_comes_from_the_picked_clusters(self, n_chosen, count):
         drawn = draw_cluster_subsets(self.clusters, n_chosen, count=count, draws=30, seed=3)
         assert drawn.subsets.shape == (30, count)
         for subset, chosen, added in zip(drawn.subsets.tolist(), drawn.chosen, drawn.added, strict=True):
@@ -325,7 +325,7 @@ class TestClusterDraws:
         np.testing.assert_array_equal(drawn.subsets, draw_subsets(8, count=3, draws=20, seed=4))
         assert not drawn.added.any()
 
-    def test_fewer_clusters_are_some_of_more(self):
+    def test_fewer_clusters_are_among_more(self):
         one = draw_cluster_subsets(self.clusters, 1, count=1, draws=20)
         three = draw_cluster_subsets(self.clusters, 3, count=1, draws=20)
         assert all(few == many[:1] for few, many in zip(one.chosen, three.chosen, strict=True))
@@ -348,13 +348,13 @@ class TestClusterDraws:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            ({"n_chosen": 5}, "n_chosen must be at most the 4 clusters there are, got 5"),
+            ({"n_chosen": 5}, "n_chosen must be at most the number of clusters, 4, got 5"),
             ({"n_chosen": 0}, "n_chosen must be a whole number of at least 1, got 0"),
             ({"count": 10}, "S of 10 variables cannot be drawn from the 9 variables that are in a cluster"),
             ({"draws": 0}, "draws must be a whole number of at least 1, got 0"),
         ],
     )
-    def test_bad_arguments_raise_one_sentence(self, arguments, sentence):
+    def test_bad_arguments_are_rejected(self, arguments, sentence):
         with pytest.raises(InputError) as raised:
             draw_cluster_subsets(self.clusters, **{"n_chosen": 1, **arguments})
         assert sentence in str(raised.value)

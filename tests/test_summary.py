@@ -1,4 +1,4 @@
-"""What a user wants to know of a series before anything else."""
+"""Summaries of series, against counting in plain loops."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from subcast.errors import InputError
 from subcast.series import Series
-from subcast.summary import longest_run, summarize, trace
+from subcast.summary import longest_run, sparkline, summarize
 
 NAN = float("nan")
 
@@ -40,13 +40,13 @@ def test_figures_agree_with_counting(rows):
     assert summary.steps == len(rows)
     assert summary.missing == pytest.approx(sum(math.isnan(x) for row in rows for x in row) / (3 * len(rows)))
     assert summary.complete_steps == pytest.approx(sum(not any(math.isnan(x) for x in row) for row in rows) / len(rows))
-    for place, variable in enumerate(summary.variables):
-        there = [row[place] for row in rows if not math.isnan(row[place])]
-        assert variable.missing == pytest.approx(1 - len(there) / len(rows))
-        assert variable.longest_gap == slow_longest_run([math.isnan(row[place]) for row in rows])
-        if there:
-            assert (variable.low, variable.high) == (min(there), max(there))
-            assert variable.mean == pytest.approx(sum(there) / len(there))
+    for column, variable in enumerate(summary.variables):
+        readings = [row[column] for row in rows if not math.isnan(row[column])]
+        assert variable.missing == pytest.approx(1 - len(readings) / len(rows))
+        assert variable.longest_gap == slow_longest_run([math.isnan(row[column]) for row in rows])
+        if readings:
+            assert (variable.low, variable.high) == (min(readings), max(readings))
+            assert variable.mean == pytest.approx(sum(readings) / len(readings))
         else:
             assert math.isnan(variable.low)
             assert math.isnan(variable.mean)
@@ -69,47 +69,47 @@ def test_no_times():
     assert (summary.start, summary.end, summary.rate, summary.edges) == (None, None, None, None)
 
 
-def test_seconds_are_shown_only_where_there_are_some():
+def test_seconds_are_shown_only_if_not_zero():
     times = np.array(["2024-01-01T00:00:00", "2024-01-01T00:00:10"], dtype="datetime64[ns]")
     summary = summarize(Series(np.zeros((2, 1)), times=times))
     assert (summary.start, summary.end) == ("2024-01-01 00:00", "2024-01-01 00:00:10")
 
 
-def test_windows_are_those_of_the_default_split():
+def test_window_counts_are_those_of_the_default_split():
     series = Series(np.random.default_rng(0).normal(size=(400, 2)))
     assert summarize(series).windows == tuple(len(part) for part in series.split(12, 12))
 
 
-def test_fewer_rows_than_a_window_have_no_windows():
+def test_series_shorter_than_a_window():
     assert summarize(Series(np.zeros((20, 2)))).windows is None
 
 
-def test_no_steps_are_refused():
+def test_empty_series_is_rejected():
     with pytest.raises(InputError, match="series 'x' has no steps: there is nothing to summarize"):
         summarize(Series(np.zeros((5, 2)), name="x")[:0])
 
 
-def test_repairs_are_told():
+def test_repairs_are_kept():
     assert summarize(Series(np.zeros((2, 1)), repairs=("sorted",))).repairs == ("sorted",)
 
 
-class TestTrace:
-    def test_rises_from_the_lowest_to_the_highest_sign(self):
-        assert trace(np.arange(8, dtype=np.float32)) == "▁▂▃▄▅▆▇█"
+class TestSparkline:
+    def test_lowest_and_highest_character(self):
+        assert sparkline(np.arange(8, dtype=np.float32)) == "▁▂▃▄▅▆▇█"
 
-    def test_each_sign_is_the_mean_of_a_stretch(self):
-        assert trace(np.repeat(np.arange(8, dtype=np.float32), 10), width=8) == "▁▂▃▄▅▆▇█"
+    def test_each_character_is_a_mean(self):
+        assert sparkline(np.repeat(np.arange(8, dtype=np.float32), 10), width=8) == "▁▂▃▄▅▆▇█"
 
     def test_constant(self):
-        assert trace(np.full(30, 7.0, dtype=np.float32)) == "▁" * 18
+        assert sparkline(np.full(30, 7.0, dtype=np.float32)) == "▁" * 18
 
-    def test_stretches_without_a_reading_are_dots(self):
-        assert trace(np.array([NAN, 1, NAN, 2], dtype=np.float32)) == "·▁·█"
-        assert trace(np.full(4, NAN, dtype=np.float32)) == "····"
+    def test_missing_readings_are_dots(self):
+        assert sparkline(np.array([NAN, 1, NAN, 2], dtype=np.float32)) == "·▁·█"
+        assert sparkline(np.full(4, NAN, dtype=np.float32)) == "····"
 
     @given(st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=50), st.integers(1, 20))
-    def test_as_wide_as_asked_or_as_there_is(self, values, width):
-        assert len(trace(np.array(values, dtype=np.float32), width)) == min(width, len(values))
+    def test_width(self, values, width):
+        assert len(sparkline(np.array(values, dtype=np.float32), width)) == min(width, len(values))
 
 
 class TestCopies:
@@ -125,16 +125,16 @@ class TestCopies:
         one[10:50], two[100:120] = NAN, NAN
         assert summarize(Series(np.stack([one, two], axis=1), ["a", "b"])).copies == (("a", "b"),)
 
-    def test_variables_that_are_often_alike_are_no_copies(self):
+    def test_variables_that_are_often_equal_are_not_copies(self):
         one, two = self.walk(), self.walk()
         two[::20] += 1
         assert summarize(Series(np.stack([one, two], axis=1))).copies == ()
 
-    def test_constants_are_no_copies(self):
+    def test_constants_are_not_copies(self):
         assert summarize(Series(np.ones((300, 3)))).copies == ()
 
 
-def test_as_plain_data_it_is_json_without_nan():
+def test_plain_values_are_json_without_nan():
     values = np.array([[1, NAN], [2, NAN]], dtype=np.float32)
     plain = summarize(hourly(values, repairs=("x",))).to_dict()
     text = json.dumps(plain, allow_nan=False)

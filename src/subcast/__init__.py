@@ -6,6 +6,7 @@ The public names, in the order data flow through them; each is imported when it 
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from subcast.windows import Split, Windows
 
 __version__ = "0.1.0"
+
+logging.getLogger("subcast").addHandler(logging.NullHandler())  # silent unless the user adds a handler
 
 _HOMES = {
     "DATASETS": "datasets",

@@ -1,4 +1,4 @@
-"""How data are cut and counted: every choice that moves a published number is a named setting here."""
+"""DataProtocol: how data are split, scaled and counted; every choice that changes a published number is a setting."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from subcast.errors import InputError
 
 @dataclass(frozen=True)
 class DataProtocol:
-    """The data side of an evaluation.
+    """How data are split, scaled and counted in training and evaluation.
 
     Parameters
     ----------
     name
-        what it is called
+        its name
     shares
-        of the training, validation and test parts
+        shares of the training, validation and test parts
     windows_first
-        whether windows are cut from the whole series and then divided (so that neighboring parts overlap at their
-        edges by up to lookback + horizon - 1 steps), or the series is divided first, with a gap
+        whether windows are made from the whole series and then split, so that consecutive parts overlap by up to
+        lookback + horizon - 1 steps; otherwise the series is split first, and the parts do not overlap
     per_variable_scale
-        whether each variable has its own mean and deviation, or one pair serves all
+        whether each variable is scaled by its own mean and standard deviation; otherwise all by the same
     missing_code_in_inputs
-        whether a dataset's code for missing readings goes back into the inputs, where it counts as a value: it enters
-        the scaler, the model and the distance
+        whether inputs contain the dataset's code for missing readings as a value, which then enters the scaler, the
+        model and the distance
     zeros_missing_in_targets
-        whether a zero among the targets counts as missing, in the loss and in the metrics
+        whether zeros in the targets count as missing in the loss and in the metrics
     """
 
     name: str
@@ -50,7 +50,7 @@ PROTOCOLS = {
 
 
 def get_protocol(protocol: str | DataProtocol) -> DataProtocol:
-    """Look a protocol up by name.
+    """Return a protocol by its name; a DataProtocol is returned unchanged.
 
     >>> get_protocol("paper").windows_first
     True

@@ -1,15 +1,15 @@
-"""The exceptions and the one warning of subcast.
+"""The exceptions of subcast, and its warning.
 
-Every message is one sentence that a user can act on: which argument, what was expected, what came, what to do.
+Every message is one sentence that a user can act on: which argument, what was expected, what was given, what to do.
 """
 
 
 class SubcastError(Exception):
-    """Base of every error that subcast raises on purpose."""
+    """Base class of the errors that subcast raises."""
 
 
 class InputError(SubcastError, ValueError):
-    """An argument does not fit: its shape, its values or its names."""
+    """An argument has a wrong shape, wrong values or wrong names."""
 
 
 class DataError(InputError):
@@ -17,15 +17,15 @@ class DataError(InputError):
 
 
 class DataNotFoundError(DataError, FileNotFoundError):
-    """A file or a dataset is not where it was looked for."""
+    """A file or a dataset was not found."""
 
     def __str__(self) -> str:
-        """Return the sentence alone (OSError would print it as a tuple)."""
+        """Return the message alone; OSError would return a tuple of its arguments."""
         return str(self.args[0]) if self.args else ""
 
 
-def missing_extra(error: ModuleNotFoundError, wanted: str) -> str | None:
-    """Say how to install what `wanted` lacks, when it is a package of the extra [models]; None for any other.
+def missing_extra(error: ModuleNotFoundError, purpose: str) -> str | None:
+    """Return how to install a missing package of the extra [models]; None for any other package.
 
     >>> missing_extra(ModuleNotFoundError("no torch", name="torch.nn"), "training")
     "training needs torch.nn: install it with pip install 'subcast[models]'"
@@ -33,12 +33,12 @@ def missing_extra(error: ModuleNotFoundError, wanted: str) -> str | None:
     """
     if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
         return None
-    return f"{wanted} needs {error.name}: install it with pip install 'subcast[models]'"
+    return f"{purpose} needs {error.name}: install it with pip install 'subcast[models]'"
 
 
 class DataWarning(UserWarning):
-    """Readings were repaired, or hold something a user should know; the message says what was done."""
+    """Readings were repaired, or have a property that the user should know; the message describes it."""
 
 
 class FitWarning(UserWarning):
-    """Fitting gave a result that a user should look at; the message says why."""
+    """Fitting gave a result that the user should check; the message says why."""

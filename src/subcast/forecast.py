@@ -1,4 +1,4 @@
-"""Forecast: what a wrapped forecaster says, how sure it is, and which days of the past it leaned on."""
+"""Forecast: the result of a wrapped forecaster, with prediction intervals and the neighbors that were used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUALITIES = ("full", "good", "fair", "poor")
-"""The words for a forecast, from all variables there to hardly any."""
+"""The quality of a forecast in one word, from the best ("full": all variables present) to the worst."""
 
 _ROWS_SHOWN = 8
 
@@ -34,37 +34,37 @@ class Forecast:
     Parameters
     ----------
     variables
-        the s variables forecast: those present and, where asked for, absent ones
+        names of the s variables that are forecast: those present and, if requested, absent ones
     mean
         [h, s], or [b, h, s] for a batch
     levels
-        of the intervals, such as (0.9,); empty without intervals
+        levels of the prediction intervals, such as (0.9,); empty without intervals
     bounds
         [l, 2, h, s] or [l, 2, b, h, s], lower and upper bound at each level
     observed
-        [s] or [b, s], the share of each variable's readings in the window that were there
+        [s] or [b, s], the share of each variable's readings in the window that are not missing
     observed_share
-        the share of all readings of the window that were there, a number or [b]
+        the share of all readings in the window that are not missing, a number or [b]
     times
-        [h] or [b, h] moments of the steps ahead; None when steps are only counted
+        [h] or [b, h] times of the steps ahead; None if the series has no times
     neighbor_index
-        [k] or [b, k], the training step at which each neighbor starts; -1 where there is none
+        [k] or [b, k], the training step at which each neighbor starts; -1 for no neighbor
     neighbor_distance
-        [k] or [b, k]
+        [k] or [b, k], the distance of each neighbor
     weights
-        [k] or [b, k], how much each neighbor counted; they sum to 1
+        [k] or [b, k], the weight of each neighbor; they sum to 1
     neighbor_times
-        [k] or [b, k], the moment of each neighbor's last step
+        [k] or [b, k], the time of each neighbor's last step
     quality
-        a word for dashboards: "full", "good", "fair" or "poor"
+        the quality in one word, for dashboards: "full", "good", "fair" or "poor"
     expected_gap
-        by how many per cent the error exceeds that with all variables, as measured in validation; None if unknown
+        by how many percent the error exceeds that with all variables, measured on validation windows; None if unknown
     history, history_times
-        [t, s] and [t], the window itself (of one window only)
+        [t, s] and [t], the readings of the window and their times (one window only)
     paths
-        a function that gives [k, t + h, s], the neighbors' own past and future (of one window only)
+        a function that returns [k, t + h, s], the neighbors' past and future (one window only)
     freq, unit
-        the rate, and what the readings are in
+        the time between steps, and the unit of the readings
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Forecast:
         k = self.neighbor_index.shape[-1] if self.neighbor_index.ndim else 0
         levels = len(self.levels)
         if (self.bounds is None) != (levels == 0):
-            raise InputError("levels and bounds go together: give both, or neither")
+            raise InputError("levels and bounds must be given together: give both, or neither")
         _check_shape("variables", np.empty(len(self.variables)), (s,))
         _check_shape("bounds", self.bounds, (levels, 2, *batch, h, s))
         _check_shape("observed", self.observed, (*batch, s))
@@ -130,15 +130,15 @@ class Forecast:
 
     def _check_history(self, history: NDArray[np.float32], s: int) -> None:
         if self.is_batch:
-            raise InputError("history goes with the forecast of one window, and this is a batch")
+            raise InputError("history can only be given for the forecast of one window, and this is a batch")
         _check_shape("history", history, (len(history), s))
         _check_shape("history_times", self.history_times, (len(history),))
 
-    # What it is
+    # Shape
 
     @property
     def is_batch(self) -> bool:
-        """Whether it holds the forecasts of several windows."""
+        """Whether this is the forecast of several windows."""
         return self.mean.ndim == 3
 
     @property
@@ -147,12 +147,12 @@ class Forecast:
         return self.mean.shape[-2]
 
     def __getitem__(self, window: int) -> Forecast:
-        """The forecast of one window of a batch."""
+        """Return the forecast of one window of a batch."""
         if not self.is_batch:
-            raise InputError("this forecast is of one window already: only a batch can be indexed")
+            raise InputError("only the forecast of a batch can be indexed, and this is the forecast of one window")
         b = self.mean.shape[0]
         if isinstance(window, bool) or not isinstance(window, int | np.integer) or not -b <= window < b:
-            raise InputError(f"a batch is indexed by a window's number, here 0 to {b - 1}, got {window!r}")
+            raise InputError(f"the index of a window must be a whole number from 0 to {b - 1}, got {window!r}")
         return replace(
             self,
             mean=self.mean[window],
@@ -168,15 +168,15 @@ class Forecast:
         )
 
     def __iter__(self) -> Iterator[Forecast]:
-        """The forecasts of a batch, window by window."""
+        """Iterate over the forecasts of the windows of a batch."""
         return (self[window] for window in range(self.mean.shape[0] if self.is_batch else 1))
 
     @property
     def quality_words(self) -> str:
-        """How good the forecast is expected to be, in words for a title."""
+        """The expected quality in words."""
         words, gap = f"quality {self.quality}", self.expected_gap
         if self.quality == "full":
-            return f"{words}: the plain forecast"
+            return f"{words}: all variables present"
         if gap is None or not np.isfinite(gap):
             return words
         if abs(gap) < 0.05:
@@ -187,38 +187,39 @@ class Forecast:
 
     @property
     def lower(self) -> NDArray[np.float32]:
-        """The lower bound at the first level, of the shape of `mean`."""
+        """The lower bound at the first level, with the shape of `mean`."""
         return self._bounds_of(0)[0]
 
     @property
     def upper(self) -> NDArray[np.float32]:
-        """The upper bound at the first level, of the shape of `mean`."""
+        """The upper bound at the first level, with the shape of `mean`."""
         return self._bounds_of(0)[1]
 
     def interval(self, level: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The lower and the upper bound at a level, each of the shape of `mean`."""
-        places = np.flatnonzero(np.isclose(self.levels, level)) if self.levels else np.zeros(0, np.int64)
-        if self.levels and not places.size:
+        """Return the lower and the upper bound at a level, each with the shape of `mean`."""
+        matches = np.flatnonzero(np.isclose(self.levels, level)) if self.levels else np.zeros(0, np.int64)
+        if self.levels and not matches.size:
             known = ", ".join(f"{known:g}" for known in self.levels)
-            raise InputError(f"level must be one of those the forecast was made with ({known}), got {level!r}")
-        lower, upper = self._bounds_of(int(places[0]) if places.size else 0)
+            raise InputError(f"level must be one of the levels of this forecast ({known}), got {level!r}")
+        lower, upper = self._bounds_of(int(matches[0]) if matches.size else 0)
         return lower, upper
 
-    def _bounds_of(self, place: int) -> NDArray[np.float32]:
+    def _bounds_of(self, number: int) -> NDArray[np.float32]:
         if self.bounds is None:
             raise InputError(
-                "this forecast has no intervals: they need validation windows (fit with val=) and a level (levels=)"
+                "this forecast has no intervals: fit with validation windows (val=) and forecast with levels="
             )
-        return self.bounds[place]
+        return self.bounds[number]
 
-    # As tables
+    # Tables
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A long table: variable, time, step, mean, lower, upper, observed; `window` first for a batch.
+        """The forecast as a long table: variable, time, step, mean, lower, upper, observed.
 
-        With several levels there are `lower_50`, `upper_50` and the like as well; without intervals no bounds, and
-        without times no time. `observed` says whether the variable had a reading in the window.
+        A batch has the column `window` first. With several levels there are also columns such as `lower_50` and
+        `upper_50`. There are no bounds without intervals, and no time without times. `observed` is whether the
+        variable had a reading in the window.
         """
         import pandas as pd
 
@@ -234,14 +235,14 @@ class Forecast:
         if self.bounds is not None:
             columns["lower"], columns["upper"] = _variable_major(self.lower), _variable_major(self.upper)
             for level, (lower, upper) in zip(self.levels, self.bounds, strict=True) if len(self.levels) > 1 else ():
-                columns[f"lower_{_per_cent(level)}"] = _variable_major(lower)
-                columns[f"upper_{_per_cent(level)}"] = _variable_major(upper)
+                columns[f"lower_{_percent(level)}"] = _variable_major(lower)
+                columns[f"upper_{_percent(level)}"] = _variable_major(upper)
         columns["observed"] = np.repeat(self.observed.ravel() > 0, h)
         return pd.DataFrame(columns)
 
     @property
     def wide(self) -> pd.DataFrame:
-        """The mean as a table with a row for each step ahead and a column for each variable (one window only)."""
+        """The mean as a table with one row per step and one column per variable (one window only)."""
         import pandas as pd
 
         self._refuse_batch("wide")
@@ -254,10 +255,10 @@ class Forecast:
 
     @cached_property
     def neighbors(self) -> pd.DataFrame:
-        """The windows of the past it leaned on, nearest first: rank, start, end, distance, weight.
+        """The past windows that were used, nearest first: rank, start, end, distance, weight.
 
-        `start` counts training steps; `end` is the moment of the neighbor's last step, there when the training
-        series had times. For a batch `window` comes first.
+        `start` is the index of the neighbor's first step in the training series. `end` is the time of its last step,
+        if the training series has times. A batch has the column `window` first.
         """
         import pandas as pd
 
@@ -272,12 +273,12 @@ class Forecast:
         return pd.DataFrame(columns)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `frame` to a .csv file, whole or not at all."""
+        """Write `frame` to a .csv file; the file is complete or not written at all."""
         with whole_file(path, (".csv",)) as temporary:
             self.frame.to_csv(temporary, index=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it all as plain data, for JSON: arrays as nested lists, moments as text, what is no number as None."""
+        """Return all fields as plain values for JSON: nested lists, times as text, and None for NaN or infinity."""
         return {
             "variables": list(self.variables),
             "times": _texts(self.times),
@@ -300,17 +301,17 @@ class Forecast:
             "unit": self.unit,
         }
 
-    # For the eye
+    # Display
 
     def plot(self, variables: ArrayLike | list[str] | None = None, path: str | Path | None = None) -> Any:
-        """Draw history, forecast, intervals and neighbors' paths of some variables (one window only).
+        """Plot readings, forecast, intervals and neighbors of variables (one window only).
 
         Parameters
         ----------
         variables
-            which, by name, by number or by a boolean mask; by default four spread evenly
+            names, indices or a boolean mask of the variables; by default up to four, spread evenly
         path
-            a .png, .pdf or .svg file to write as well
+            a .png, .pdf or .svg file to which the plot is also written
 
         Returns
         -------
@@ -324,11 +325,11 @@ class Forecast:
         return figure
 
     def __repr__(self) -> str:
-        """Show what is forecast, how good it is, and what it rests on."""
-        return "\n  ".join([self._shape_line(), self._quality_line(), self._basis_line()])
+        """Describe the forecast: its size, its quality, and its intervals and neighbors."""
+        return "\n  ".join([self._shape_line(), self._quality_line(), self._interval_line()])
 
     def _repr_html_(self) -> str:
-        """Show the same and the first rows of `frame`, in notebooks."""
+        """Describe the forecast and show the first rows of `frame`, in notebooks."""
         head, *rest = (escape(line.strip()) for line in repr(self).splitlines())
         rows = self.frame
         more = f"<p>{len(rows) - _ROWS_SHOWN:,} more rows in <code>.frame</code></p>" if len(rows) > _ROWS_SHOWN else ""
@@ -351,46 +352,46 @@ class Forecast:
         if not share.size:
             return words
         low, high = float(share.min()), float(share.max())
-        seen = dict.fromkeys((f"{100 * low:.0f}", f"{100 * high:.0f}"))  # one figure when both are the same
-        return f"{words}, {' to '.join(seen)} % of the window observed"
+        limits = dict.fromkeys((f"{100 * low:.0f}", f"{100 * high:.0f}"))  # one number if both are equal
+        return f"{words}, {' to '.join(limits)} % of the window observed"
 
-    def _basis_line(self) -> str:
-        levels = " and ".join(f"{_per_cent(level)} %" for level in self.levels)
+    def _interval_line(self) -> str:
+        levels = " and ".join(f"{_percent(level)} %" for level in self.levels)
         line = f"intervals at {levels}" if levels else "no intervals"
         if self.is_batch:
             return line
-        found = self.neighbor_index >= 0
-        if not found.any():
+        exists = self.neighbor_index >= 0
+        if not exists.any():
             return f"{line}, no neighbors"
-        line += f", {plural(int(found.sum()), 'neighbor')}"
+        line += f", {plural(int(exists.sum()), 'neighbor')}"
         if self.neighbor_times is not None:
-            first = int(np.argmax(np.where(found, self.weights, -1)))
-            ending, weight = _text(self.neighbor_times[first]), 100 * self.weights[first]
-            line += f", the weightiest ending {ending} ({weight:.0f} %)"
+            heaviest = int(np.argmax(np.where(exists, self.weights, -1)))
+            end, weight = _text(self.neighbor_times[heaviest]), 100 * self.weights[heaviest]
+            line += f", the one with the largest weight ({weight:.0f} %) ends {end}"
         return line
 
     @property
     def _mean_of_batch(self) -> NDArray[np.float32]:
         return self.mean if self.is_batch else self.mean[None]
 
-    def _refuse_batch(self, wanted: str) -> None:
+    def _refuse_batch(self, name: str) -> None:
         if self.is_batch:
             raise InputError(
-                f"{wanted} shows one window, and this forecast has {self.mean.shape[0]}: pick one, as in forecast[0]"
+                f"{name} shows one window, and this forecast has {self.mean.shape[0]}: select one, as in forecast[0]"
             )
 
 
-def _check_shape(name: str, array: NDArray[Any] | None, wanted: tuple[int, ...]) -> None:
-    if array is not None and array.shape != wanted:
-        raise InputError(f"{name} of a forecast must have shape {wanted}, got {array.shape}")
+def _check_shape(name: str, array: NDArray[Any] | None, expected: tuple[int, ...]) -> None:
+    if array is not None and array.shape != expected:
+        raise InputError(f"{name} of a forecast must have shape {expected}, got {array.shape}")
 
 
 def _variable_major(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[(b,) h, s] flat, all steps of a variable together."""
+    """Flatten [(b,) h, s] with all steps of a variable together."""
     return np.swapaxes(values, -1, -2).ravel()
 
 
-def _per_cent(level: float) -> str:
+def _percent(level: float) -> str:
     return f"{100 * level:g}"
 
 
@@ -410,5 +411,5 @@ def _texts(times: NDArray[np.datetime64] | None) -> Any:
     return np.datetime_as_string(seconds if (seconds == times).all() else times).tolist()
 
 
-def _text(moment: np.datetime64) -> str:
-    return str(moment.astype("datetime64[m]")).replace("T", " ")
+def _text(time: np.datetime64) -> str:
+    return str(time.astype("datetime64[m]")).replace("T", " ")

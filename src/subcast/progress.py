@@ -1,4 +1,4 @@
-"""Progress bars for whatever takes more than two seconds: on a terminal, on stderr, gone when done."""
+"""Progress bars on stderr for work of more than two seconds; they disappear when the work is done."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE = 2.0  # seconds before a bar appears
+DELAY = 2.0  # seconds before a bar appears
 
 
 @contextmanager
-def progress_bar(what: str, total: int, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Give a function to call with how many of `total` are done since the last call.
+def progress_bar(description: str, total: int, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar and return a function that advances it by a number of items.
 
-    The bar appears only after two seconds, so that quick work stays quiet, and only on a terminal.
+    The bar appears only after two seconds of work, and only if stderr is a terminal.
 
     >>> with progress_bar("counting", 3) as advance:
     ...     for _ in range(3):
@@ -28,14 +28,14 @@ def progress_bar(what: str, total: int, shown: bool = True) -> Iterator[Callable
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=total)
-    begun = time.monotonic()
+    task = bar.add_task(description, total=total)
+    start = time.monotonic()
     started = False
 
     def advance(count: int) -> None:
         nonlocal started
         bar.advance(task, count)
-        if not started and time.monotonic() - begun > PATIENCE:
+        if not started and time.monotonic() - start > DELAY:
             bar.start()
             started = True
 

@@ -1,4 +1,4 @@
-"""Scaler: bring readings to mean 0 and deviation 1, fitted on training data only."""
+"""Scaler: normalize readings to mean 0 and standard deviation 1, fitted on training data only."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Normalize readings by mean and standard deviation, one pair for all variables or one for each.
+    """Normalize readings by mean and standard deviation, per variable or the same for all variables.
 
-    Fitted on the inputs of the training windows as a model sees them: a step that lies in twelve windows counts
-    twelve times. Missing readings do not count, and stay missing. A variable that never changes, or has no reading,
-    is only shifted.
+    Fitted on the inputs of the training windows: a step that lies in twelve windows counts twelve times. Missing
+    readings are ignored, and stay missing. A variable that is constant or has no reading is shifted but not scaled.
 
     Parameters
     ----------
     mean, scale
-        [n], or [1] when one pair serves all variables
+        [n], or [1] if they are the same for all variables
 
     Examples
     --------
@@ -47,18 +46,18 @@ class Scaler:
 
     @classmethod
     def fit(cls, train: Windows, *, per_variable: bool | None = None) -> Scaler:
-        """Take mean and deviation from the training inputs.
+        """Compute mean and standard deviation of the training inputs.
 
         Parameters
         ----------
         train
             the training windows
         per_variable
-            one pair for each variable, or one for all; what the windows' protocol says by default
+            whether each variable has its own mean and scale; the protocol of the windows decides by default
         """
         if per_variable is None:
             per_variable = train.protocol.per_variable_scale
-        weights = _times_seen(train)
+        weights = _window_counts(train)
         count, total = _weighted_sums(train.series.values, weights, None)
         if not per_variable:
             count, total = count.sum(keepdims=True), total.sum(keepdims=True)
@@ -70,36 +69,36 @@ class Scaler:
         return cls(mean, _usable(np.sqrt(variance), mean))
 
     def transform(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
-        """Normalize readings whose variables lie along `axis` (inputs with features: see `transform_inputs`)."""
+        """Normalize readings with the variables along `axis`; for inputs with features use `transform_inputs`."""
         mean, scale = self._along(values, axis)
         return ((values - mean) / scale).astype(np.float32)
 
     def transform_inputs(self, inputs: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Normalize the readings of inputs [b, t, n, f], their first feature; the time features stay as they are."""
+        """Normalize the readings of inputs [b, t, n, f], the first feature; the time features are not changed."""
         check_axes("inputs", inputs, "btnf")
         normal = np.array(inputs, dtype=np.float32)
         normal[..., 0] = self.transform(inputs[..., 0])
         return normal
 
     def inverse(self, values: NDArray[np.floating[Any]], *, axis: int = -1) -> NDArray[np.float32]:
-        """Bring normalized readings back to their own units."""
+        """Convert normalized readings back to raw units."""
         mean, scale = self._along(values, axis)
         return (values * scale + mean).astype(np.float32)
 
     def select(self, variables: ArrayLike) -> Scaler:
-        """The scaler of some of the variables, by number or mask."""
+        """Return the scaler of a subset of the variables, given by indices or a mask."""
         if self.mean.size == 1:
             return self
-        chosen = np.asarray(variables)
-        return Scaler(self.mean[chosen], self.scale[chosen])
+        indices = np.asarray(variables)
+        return Scaler(self.mean[indices], self.scale[indices])
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Give mean and scale as plain lists, for JSON."""
+        """Return mean and scale as plain lists for JSON."""
         return {"mean": self.mean.tolist(), "scale": self.scale.tolist()}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Sequence[float]]) -> Scaler:
-        """Make a scaler of what `to_dict` gave."""
+        """Create a scaler from the result of `to_dict`."""
         return cls(np.asarray(stored["mean"], dtype=np.float64), np.asarray(stored["scale"], dtype=np.float64))
 
     def _along(self, values: NDArray[np.floating[Any]], axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -112,7 +111,7 @@ class Scaler:
             return self.mean, self.scale
         if values.shape[axis] != self.mean.size:
             raise InputError(
-                f"values must have {self.mean.size} variables along axis {axis}, as the scaler was fitted on, "
+                f"values must have the {self.mean.size} variables along axis {axis} that the scaler was fitted on, "
                 f"got shape {values.shape}"
             )
         shape = [1] * values.ndim
@@ -120,8 +119,8 @@ class Scaler:
         return self.mean.reshape(shape), self.scale.reshape(shape)
 
 
-def _times_seen(windows: Windows) -> NDArray[np.int64]:
-    """In how many windows' inputs each step of the series lies: [t]."""
+def _window_counts(windows: Windows) -> NDArray[np.int64]:
+    """Return in how many windows each step of the series is an input: [t]."""
     starts = np.asarray(windows.starts, dtype=np.int64)
     edges = np.bincount(starts, minlength=len(windows.series) + 1)
     edges[windows.lookback :] -= np.bincount(starts, minlength=len(windows.series) + 1)[: -windows.lookback]
@@ -131,7 +130,7 @@ def _times_seen(windows: Windows) -> NDArray[np.int64]:
 def _weighted_sums(
     values: NDArray[np.float32], weights: NDArray[np.int64], center: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Over the steps: the weights of the readings there are, and their weighted sum (of squares about a center)."""
+    """Return the sum of the weights of the readings, and their weighted sum (of squares about a center)."""
     n = values.shape[1]
     count, total = np.zeros(n), np.zeros(n)
     for first in range(0, values.shape[0], _CHUNK):
@@ -144,5 +143,5 @@ def _weighted_sums(
 
 
 def _usable(deviation: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 in place of a deviation that is nothing but rounding."""
+    """Return the deviation, with 1 where it is only a rounding error."""
     return np.where(deviation > 1e-7 * np.maximum(np.abs(mean), 1e-30), deviation, 1.0)

@@ -1,11 +1,36 @@
-"""`subcast reproduce`: names that are not known."""
+"""`subcast reproduce`: the list of experiments, and its JSON."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from commands.examples import run
 from subcast.commands.reproduce import run_reproduction
 from subcast.errors import InputError
+
+
+def test_list_shows_every_name_in_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = json.loads(run("reproduce", "--list", "--json").stdout)
+    shown = run("reproduce", "--list").stdout
+    assert len(listed) >= 20
+    assert all(row["name"] in shown for row in listed)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_json_has_the_records_and_the_skipped_cells(tmp_path):
+    options = ("--dataset", "clouds-small,ecg5000", "--models", "tcn", "--draws", 2, "--every", 97, "--json")
+    listed = json.loads(run("reproduce", "table-oracle-partial", *options).stdout)
+    assert [Path(path).name for path in listed["records"]] == ["clouds-small-tcn.json"]
+    assert all(Path(path).exists() for path in listed["records"])
+    assert list(listed["skipped"]) == ["table-oracle-partial ecg5000-tcn"]
+    assert "SUBCAST_DATA" in listed["skipped"]["table-oracle-partial ecg5000-tcn"]
+
+
+def test_without_a_name_is_rejected():
+    with pytest.raises(InputError, match="give the name of an experiment"):
+        run("reproduce")
 
 
 @pytest.mark.parametrize(

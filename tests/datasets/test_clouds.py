@@ -1,4 +1,4 @@
-"""The generated solar data: the same everywhere, physically sensible, and worth listening to one's neighbours for."""
+"""The generated solar data: repeatable, physically sensible, and with information in neighboring plants."""
 
 import dataclasses
 import math
@@ -42,14 +42,14 @@ class TestDeterminism:
         np.testing.assert_allclose(field.capacity, STORED_CAPACITY, rtol=1e-6)
         np.testing.assert_allclose(field.wind[399], STORED_WIND, rtol=1e-6)
 
-    def test_a_longer_field_begins_with_the_shorter_one(self):
+    def test_longer_field_begins_with_the_shorter_one(self):
         # 250 steps end in the middle of a day
         short, long = generate_clouds(5, 250, seed=3), generate_clouds(5, 5 * DAY, seed=3)
         np.testing.assert_array_equal(short.values, long.values[:250])
         np.testing.assert_array_equal(short.times, long.times[:250])
         np.testing.assert_array_equal(short.wind, long.wind[:2])
 
-    def test_a_wider_field_begins_with_the_narrower_one(self):
+    def test_wider_field_begins_with_the_narrower_one(self):
         few, many = generate_clouds(3, 2 * DAY, seed=3), generate_clouds(9, 2 * DAY, seed=3)
         np.testing.assert_allclose(few.values, many.values[:, :3], rtol=1e-6)
         np.testing.assert_array_equal(few.graph, many.graph[:3, :3])
@@ -106,7 +106,7 @@ class TestPhysics:
         assert rough[clear].max() < 0.025  # the noise of 1 % and little else
         assert np.median(rough[broken]) > 3 * np.median(rough[clear])
 
-    def test_the_wind_remembers_the_day_before(self):
+    def test_wind_is_correlated_with_the_day_before(self):
         wind = generate_clouds(1, 1000 * 2, step_minutes=720).wind
         east = wind[:, 0] - wind[:, 0].mean()
         assert 0.55 < (east[1:] * east[:-1]).mean() / east.var() < 0.85
@@ -134,7 +134,7 @@ class TestTwin:
                 expected *= _sky(waves, hour, field.positions[plant], field.wind[day], field.cloudiness[day])
                 assert field.values[day * DAY + step, plant] == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
-    def test_noise_has_the_deviation_asked_for(self):
+    def test_noise_has_the_given_standard_deviation(self):
         noisy, plain = (generate_clouds(10, 20 * DAY, noise=noise) for noise in (0.03, 0.0))
         sun = clear_sky(noisy.times)
         off = (noisy.values - plain.values)[sun > 0.3] / plain.values[sun > 0.3]
@@ -142,24 +142,24 @@ class TestTwin:
         assert abs(off.mean()) < 0.001
 
 
-class TestWhatNeighboursKnow:
+class TestNeighbors:
     def test_clouds_reach_the_plant_downwind_after_distance_over_speed(self, field):
         late = [
-            found - expected
+            measured - expected
             for day in range(60)
             if abs(field.cloudiness[day]) < 0.8
-            for found, expected in _lags(field, day)
+            for measured, expected in _lags(field, day)
         ]
         assert len(late) > 50
         assert abs(np.median(late)) <= 1.0  # steps of 10 minutes
         assert np.mean(np.abs(late) <= 2) > 0.6
 
-    def test_upwind_tells_more_than_downwind(self, field):
+    def test_upwind_plants_predict_better_than_downwind_plants(self, field):
         ahead, behind = zip(*(_upwind_and_downwind(field, day) for day in range(60)), strict=True)
         assert np.nanmean(ahead) > np.nanmean(behind) + 0.2
 
     @pytest.mark.parametrize(("step", "at_most"), [(6, 0.75), (12, 0.85)])
-    def test_all_plants_forecast_better_than_a_plant_alone(self, field, step, at_most):
+    def test_all_plants_together_forecast_better_than_each_alone(self, field, step, at_most):
         alone, together = _ridge_errors(field, step)
         assert together < at_most * alone
 
@@ -171,7 +171,7 @@ class TestArguments:
             ({"n_plants": 0}, "n_plants must be a whole number of at least 1, got 0"),
             ({"n_steps": 2.5}, "n_steps must be a whole number of at least 1, got 2.5"),
             ({"n_steps": True}, "n_steps must be a whole number of at least 1, got True"),
-            ({"step_minutes": 7}, "step_minutes must divide a day's 1440 minutes, got 7"),
+            ({"step_minutes": 7}, "step_minutes must divide the 1440 minutes of a day, got 7"),
             ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
             ({"seed": None}, "seed must be a whole number of at least 0, got None"),
             ({"start": "soon"}, "start must be a day such as '2007-01-01', got 'soon'"),
@@ -184,12 +184,12 @@ class TestArguments:
             ({"noise": -0.1}, "noise must be between 0 and 0.1 of the output, got -0.1"),
         ],
     )
-    def test_bad_ones_raise_one_sentence(self, arguments, sentence):
+    def test_bad_arguments_are_rejected(self, arguments, sentence):
         with pytest.raises(InputError) as raised:
             generate_clouds(**{"n_plants": 2, "n_steps": 10, **arguments})
         assert sentence in str(raised.value)
 
-    def test_the_result_is_frozen(self, field):
+    def test_result_is_immutable(self, field):
         with pytest.raises(dataclasses.FrozenInstanceError):
             field.values = None
 
@@ -207,9 +207,9 @@ class TestArguments:
 
 def _sun(day_of_year, hour, latitude):
     declination = math.radians(23.44) * math.sin(2 * math.pi * (284 + day_of_year) / 365.25)
-    place, angle = math.radians(latitude), math.radians(15 * (hour - 12))
-    sine = math.sin(place) * math.sin(declination)
-    sine += math.cos(place) * math.cos(declination) * math.cos(angle)
+    phi, angle = math.radians(latitude), math.radians(15 * (hour - 12))
+    sine = math.sin(phi) * math.sin(declination)
+    sine += math.cos(phi) * math.cos(declination) * math.cos(angle)
     if sine <= 1e-3:
         return 0.0
     share = sine * math.exp(-0.057 / sine)

@@ -1,4 +1,4 @@
-"""One thread a test process: the tensors are tiny, and the processes are as many as the cores."""
+"""One torch thread per test process: the tensors are tiny, and there are as many processes as cores."""
 
 import pytest
 import torch

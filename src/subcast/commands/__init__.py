@@ -1,1 +1,1 @@
-"""What the commands show: the library's results as text and pictures."""
+"""The verbs of the command line: each is a few lines over the library."""

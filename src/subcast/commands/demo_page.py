@@ -1,4 +1,4 @@
-"""The demo's picture and page: what a newcomer should understand at a glance."""
+"""The plot and the HTML page of the demo."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from numpy.typing import NDArray
 from subcast import __version__
 from subcast.plots import ACCENT, ALARM, INK, SOFT
 
-_TINT = "#cfe0fb"  # the accent, as an interval
+_TINT = "#cfe0fb"  # a light tint of ACCENT, for the interval
 _LETTERS = "AB"
-_LEGEND = ("readings", "what really came", "the model as it is", "the same model, wrapped", "its 90 % interval")
+READINGS, OBSERVED, ALONE, WRAPPED = "readings", "observed afterwards", "model alone", "model with subcast"
+INTERVAL = "90 % interval"
+_LEGEND = (READINGS, OBSERVED, ALONE, WRAPPED, INTERVAL)
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
-    """One window of the demo, for the picture.
+class DemoWindow:
+    """The window of the demo that is plotted.
 
     Parameters
     ----------
     positions
         [n, 2] of all plants, in km
     present, shown
-        the plants that report, and those of them whose forecasts are drawn
+        indices of the plants that report, and of those whose forecasts are plotted
     names, unit
-        of those drawn, and what their readings are in
+        names of the plotted plants, and the unit of their readings
     past, readings
-        [p] moments up to now, and the readings [p, s] of the plants drawn
+        [p] times up to now, and the readings [p, s] of the plotted plants
     ahead, truth
-        [h] moments of the steps ahead, and what really came [h, s]
+        [h] times of the steps ahead, and the readings observed then [h, s]
     forecast, bounds
-        the wrapper's [h, s] and its interval [2, h, s]
+        forecast of the wrapper [h, s] and its interval [2, h, s]
     partial
-        [h, s] what the model as it is says
-    window
-        the steps of the test series that were looked at
+        [h, s] forecast of the model alone
+    steps
+        the steps of the test series that are the model's input
     """
 
     positions: NDArray[np.float32]
@@ -55,22 +57,22 @@ class Story:
     forecast: NDArray[np.float32]
     bounds: NDArray[np.float32] | None
     partial: NDArray[np.float32]
-    window: slice
+    steps: slice
 
 
-def plot_story(story: Story) -> Any:
-    """Draw the map of who reports on the left, and the forecasts of two plants on the right."""
+def plot_window(window: DemoWindow) -> Any:
+    """Plot the map of the reporting plants on the left, and the forecasts of two plants on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 5.2), layout="constrained")
     grid = figure.add_gridspec(1, 2, width_ratios=[1, 1.6])
     left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
-    _draw_map(left, story)
-    axes = right.subplots(len(story.shown), 1, sharex=True, squeeze=False)[:, 0]
-    for place, axis in enumerate(axes):
-        _draw_plant(axis, story, place)
+    _draw_map(left, window)
+    axes = right.subplots(len(window.shown), 1, sharex=True, squeeze=False)[:, 0]
+    for column, axis in enumerate(axes):
+        _draw_plant(axis, window, column)
     _label_hours(axes[-1])
-    _title(right, "The next two hours of A and B" if len(axes) > 1 else "The next two hours of A")
+    _title(right, "Forecast of plants A and B for two hours" if len(axes) > 1 else "Forecast of plant A for two hours")
     handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
     order = [label for label in _LEGEND if label in handles]
     right.legend(
@@ -80,53 +82,51 @@ def plot_story(story: Story) -> Any:
     return figure
 
 
-def _title(part: Any, text: str) -> None:
-    part.suptitle(text, fontsize=13, color=INK, x=0.02, ha="left")
+def _title(subfigure: Any, text: str) -> None:
+    subfigure.suptitle(text, fontsize=13, color=INK, x=0.02, ha="left")
 
 
-def _draw_map(part: Any, story: Story) -> None:
-    axis = part.subplots()
-    n, s = len(story.positions), len(story.present)
-    silent = np.setdiff1d(np.arange(n), story.present)
-    axis.scatter(*story.positions[silent].T, s=55, facecolor="white", edgecolor="#9aa8ba", linewidth=1.2,
-                 label=f"{n - s} silent")  # fmt: skip
-    axis.scatter(*story.positions[story.present].T, s=75, color=ACCENT, label=f"{s} reporting", zorder=3)
-    for letter, plant in zip(_LETTERS, story.shown, strict=False):
-        axis.annotate(letter, story.positions[plant], xytext=(0, 8), textcoords="offset points", ha="center",
+def _draw_map(subfigure: Any, window: DemoWindow) -> None:
+    axis = subfigure.subplots()
+    n, s = len(window.positions), len(window.present)
+    missing = np.setdiff1d(np.arange(n), window.present)
+    axis.scatter(*window.positions[missing].T, s=55, facecolor="white", edgecolor="#9aa8ba", linewidth=1.2,
+                 label=f"{n - s} not reporting")  # fmt: skip
+    axis.scatter(*window.positions[window.present].T, s=75, color=ACCENT, label=f"{s} reporting", zorder=3)
+    for letter, plant in zip(_LETTERS, window.shown, strict=False):
+        axis.annotate(letter, window.positions[plant], xytext=(0, 8), textcoords="offset points", ha="center",
                       fontsize=11, fontweight="bold", color=INK)  # fmt: skip
-    _title(part, f"{s} of {n} solar plants still report")
+    _title(subfigure, f"{s} of {n} solar plants report")
     axis.set(xlabel="km east", ylabel="km north", aspect="equal", anchor="N")
-    part.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
-    _quiet(axis)
+    subfigure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
+    _style(axis)
 
 
-def _draw_plant(axis: Any, story: Story, place: int) -> None:
-    """Readings up to now, then what came, what the wrapper said and what the model as it is said."""
-    last = story.readings[-1:, place]
-    x = np.concatenate([story.past[-1:], story.ahead])
+def _draw_plant(axis: Any, window: DemoWindow, column: int) -> None:
+    """Plot the readings of one plant, its forecasts with and without subcast, and the readings observed afterwards."""
+    last = window.readings[-1:, column]
+    x = np.concatenate([window.past[-1:], window.ahead])
 
     def joined(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.concatenate([last, values[:, place]])
+        return np.concatenate([last, values[:, column]])
 
-    if story.bounds is not None:
-        lower, upper = (joined(bound) for bound in story.bounds)
-        axis.fill_between(x, np.maximum(lower, 0), upper, color=_TINT, linewidth=0, label="its 90 % interval")
-    axis.axvline(story.past[-1], color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
-    axis.plot(story.past, story.readings[:, place], color=INK, linewidth=1.6, label="readings")
-    axis.plot(x, joined(story.partial), color=ALARM, linewidth=1.6, linestyle=(0, (4, 2)), label="the model as it is")
-    axis.plot(
-        story.ahead, story.truth[:, place], color=INK, linewidth=0, marker="o", markersize=3.2, label="what really came"
-    )
-    axis.plot(x, joined(story.forecast), color=ACCENT, linewidth=2.4, label="the same model, wrapped")
-    axis.set_ylabel(f"{story.names[place]} ({story.unit})", fontsize=9, color=INK)
+    if window.bounds is not None:
+        lower, upper = (joined(bound) for bound in window.bounds)
+        axis.fill_between(x, np.maximum(lower, 0), upper, color=_TINT, linewidth=0, label=INTERVAL)
+    axis.axvline(window.past[-1], color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
+    axis.plot(window.past, window.readings[:, column], color=INK, linewidth=1.6, label=READINGS)
+    axis.plot(x, joined(window.partial), color=ALARM, linewidth=1.6, linestyle=(0, (4, 2)), label=ALONE)
+    axis.plot(window.ahead, window.truth[:, column], color=INK, linewidth=0, marker="o", markersize=3.2, label=OBSERVED)
+    axis.plot(x, joined(window.forecast), color=ACCENT, linewidth=2.4, label=WRAPPED)
+    axis.set_ylabel(f"{window.names[column]} ({window.unit})", fontsize=9, color=INK)
     axis.text(
-        0.01, 0.93, _LETTERS[place], transform=axis.transAxes, fontsize=12, fontweight="bold", color=INK, va="top"
+        0.01, 0.93, _LETTERS[column], transform=axis.transAxes, fontsize=12, fontweight="bold", color=INK, va="top"
     )
-    if place == 0:
-        axis.annotate("now", (story.past[-1], 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
+    if column == 0:
+        axis.annotate("now", (window.past[-1], 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
                       textcoords="offset points", ha="center", va="bottom", fontsize=9, color=INK)  # fmt: skip
-    axis.set_ylim(bottom=min(0.0, float(story.partial[:, place].min())))
-    _quiet(axis)
+    axis.set_ylim(bottom=min(0.0, float(window.partial[:, column].min())))
+    _style(axis)
 
 
 def _label_hours(axis: Any) -> None:
@@ -136,7 +136,7 @@ def _label_hours(axis: Any) -> None:
     axis.xaxis.set_major_formatter(DateFormatter("%H:%M"))
 
 
-def _quiet(axis: Any) -> None:
+def _style(axis: Any) -> None:
     axis.margins(x=0.02)
     axis.grid(color=SOFT, linewidth=0.5, alpha=0.7)
     axis.set_axisbelow(True)
@@ -152,10 +152,10 @@ def _quiet(axis: Any) -> None:
 # The page
 
 _LABELS = {
-    "oracle": ("All plants report", "the model as it was meant to be (Oracle)"),
-    "partial": ("15 % report, model as it is", "what is missing counts as average (Partial)"),
-    "paper": ("15 % report, published method", "borrow from similar days, ten passes (FDW)"),
-    "subcast": ("15 % report, subcast", "the same model, wrapped, one pass"),
+    "oracle": ("All plants report", "the model with all its inputs (Oracle)"),
+    "partial": ("15 % report, model alone", "missing plants set to their mean (Partial)"),
+    "paper": ("15 % report, published method", "missing plants filled from similar days, ten model passes (FDW)"),
+    "subcast": ("15 % report, subcast", "the same model with subcast, one model pass"),
 }
 
 _STYLE = """
@@ -189,28 +189,32 @@ footer { margin-top: 3rem; color: var(--dim); font-size: 0.85rem; }
   .bars .track { flex: none; } }
 """
 
+_HOW_IT_WORKS = """subcast finds past windows in which the reporting plants had similar readings, fills in the
+missing plants from them, corrects the difference to the current readings, and runs the model once. It also returns
+prediction intervals and the past windows that were used."""
+
 _PYTHON = """import subcast as sc
 
 train, val, test = sc.Series.read("readings.csv").split(lookback=12, horizon=12)
 robust = sc.SubsetForecaster(model).fit(train, val)   # your model, or sc.train("mtgnn", train, val)
-forecast = robust.predict(recent)                     # a frame with whatever columns arrived"""
+forecast = robust.predict(recent)                     # a frame with the columns that are present"""
 
 
-def page(said: str, rows: Sequence[dict[str, Any]], picture: bytes, commands: Sequence[str], unit: str) -> str:
-    """One HTML page that needs no other file.
+def page(summary: str, rows: Sequence[dict[str, Any]], plot: bytes, commands: Sequence[str], unit: str) -> str:
+    """Return an HTML page that needs no other file.
 
     Parameters
     ----------
-    said
-        what the table says, in two sentences
+    summary
+        the result in two sentences
     rows
-        of the table: method, mae, mae_gap
-    picture
-        a PNG
+        rows of the table, with method, mae and mae_gap
+    plot
+        a PNG image
     commands
-        what to try next
+        commands to run next
     unit
-        of the errors
+        unit of the errors
     """
     bars = "\n".join(_bar(row, max(float(other["mae"]) for other in rows), unit) for row in rows)
     lines = escape("\n".join(commands))
@@ -219,35 +223,34 @@ def page(said: str, rows: Sequence[dict[str, Any]], picture: bytes, commands: Se
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>subcast: most of the plants are silent, the forecast goes on</title>
+<title>subcast: forecasts when most of the plants stop reporting</title>
 <style>{_STYLE}</style>
 </head>
 <body>
 <main>
-<h1>Most of the plants are silent. The forecast goes on.</h1>
-<p class="lead">{escape(said)}</p>
+<h1>Most of the plants stop reporting. The forecast continues.</h1>
+<p class="lead">{escape(summary)}</p>
 <figure>
-<img alt="Left: a map of the plants, a few reporting and most silent. Right: forecasts of two of them for the next two
-hours; the wrapped model follows what really came, the model as it is does not." src="data:image/png;base64,{
-        b64encode(picture).decode("ascii")
+<img alt="Left: a map of the plants, of which only a few report. Right: forecasts of two plants for the next two hours;
+the model with subcast follows the readings, the model alone does not." src="data:image/png;base64,{
+        b64encode(plot).decode("ascii")
     }">
-<figcaption>A noon of broken clouds, on a day the model has never seen. The dots are what really came; blue is what the
-wrapped model said beforehand from the reporting plants alone.</figcaption>
+<figcaption>Noon on a day with broken clouds, which was not in the training data. The dots are the readings observed
+afterwards; the blue line is the forecast of the model with subcast, made from the reporting plants alone.</figcaption>
 </figure>
-<h2>How far off, two hours ahead</h2>
-<p class="dim">Mean absolute error on test days, over several draws of the plants that report; shorter is better.</p>
+<h2>Forecast error two hours ahead</h2>
+<p class="dim">Mean absolute error on test days, averaged over several random subsets of reporting plants; shorter is
+better.</p>
 <ul class="bars">
 {bars}
 </ul>
 <h2>How it works</h2>
-<p>subcast looks up past moments when the reporting plants behaved as they do now, fills in the silent ones from
-there, corrects what those moments got wrong, and runs the model once. It tells how sure it is, and which days it
-leaned on.</p>
-<h2>What next</h2>
+<p>{_HOW_IT_WORKS}</p>
+<h2>Next steps</h2>
 <pre><code>{lines}</code></pre>
 <p>Or in Python:</p>
 <pre><code>{escape(_PYTHON)}</code></pre>
-<footer>subcast {escape(__version__)}; generated data, fixed seeds: run it again and the figures are the same.</footer>
+<footer>subcast {escape(__version__)}; generated data and fixed seeds: a second run gives the same numbers.</footer>
 </main>
 </body>
 </html>

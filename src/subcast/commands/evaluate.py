@@ -1,4 +1,4 @@
-"""`subcast evaluate`: what missing variables cost a wrapped model, beside the model alone and the published method."""
+"""`subcast evaluate`: the error of a wrapped model with missing variables, compared with other methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from subcast import __version__
 from subcast.axes import check_whole
-from subcast.commands.datasets import open_series
+from subcast.commands.datasets import check_preset, open_series
 from subcast.commands.forecast import open_wrapper
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
@@ -25,17 +25,18 @@ from subcast.series import Series
 from subcast.storage.files import whole_file
 from subcast.subset import Settings, SubsetForecaster
 from subcast.subsets import draw_subsets, parse_share
+from subcast.windows import Split
 
 NAMES = {ORACLE: "Oracle", "partial": "Partial", "paper": "paper", "subcast": "subcast"}
-"""What each method is called in a table."""
+"""The name of each method in tables."""
 
-WHAT = {
-    ORACLE: "the model with all variables there",
-    "partial": "the model as it is, what is absent set to its mean",
-    "paper": "the model in the published method (FDW, 5 neighbors)",
-    "subcast": "the model in this wrapper",
+DESCRIPTIONS = {
+    ORACLE: "the model with all variables present",
+    "partial": "the model alone, absent variables set to their mean",
+    "paper": "the model with the published method (FDW, 5 neighbors)",
+    "subcast": "the model with this wrapper",
 }
-"""What each method is."""
+"""What each method does."""
 
 
 def run_evaluation(
@@ -56,48 +57,68 @@ def run_evaluation(
     Parameters
     ----------
     folder
-        of the wrapper
+        the folder of the wrapper
     data
-        what it was fitted on: a dataset by name, or a file; its test part is used
+        the data it was fitted on: name of a dataset, or a file; its test part is used
     present
-        the size of S, as '15%', '0.15' or '21'
+        the number of present variables, as '15%', '0.15' or '21'
     draws, seed
-        how many S are drawn, the same for every method
+        number of random subsets, which are the same for every method, and their random seed
     every
-        use every so many-th test window
+        evaluate every Nth test window
     step
-        of the horizon, from 1; the last by default
+        step of the horizon shown in the table, from 1; the last by default
     preset
         the split, "default" or "paper"; that of `subcast fit` by default
     output
         a .json file for the record
     progress
-        whether to show bars
+        whether to show progress bars
 
     Returns
     -------
     dict
-        the record: facts, the table at the step, and the errors of every draw and step
+        the record: how the evaluation was made, the table at the step, and the errors of every draw and step
     """
     size = parse_share(present)
-    check_whole("draws", draws)
-    check_whole("every", every)
+    check_whole("--draws", draws)
+    check_whole("--every", every)
     robust = open_wrapper(folder)
     if step is not None and not 1 <= step <= robust.horizon:
         raise InputError(f"--step must be between 1 and the horizon of {robust.horizon}, got {step}")
-    protocol = preset or _protocol_of(robust)
-    if protocol not in PROTOCOLS:
-        raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
-    split = _fitting(open_series(data), robust).split(robust.lookback, robust.horizon, protocol=protocol)
-    methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
-    if robust.settings == Settings.paper():
-        methods["paper"] = wrapped(robust)
-    else:
-        published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
-        methods |= {"paper": wrapped(published), "subcast": wrapped(robust)}
-    chosen = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
-    found = evaluate(methods, split.test[::every], list(chosen), progress=progress)
+    protocol = check_preset(preset or _protocol_of(robust))
+    series = _series_for(robust, open_series(data))
+    split = series.split(robust.lookback, robust.horizon, protocol=protocol)
+    subsets = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
+    evaluation = evaluate(methods_for(robust, split, progress), split.test[::every], list(subsets), progress=progress)
     record = {
+        **_header(folder, data, robust, split),
+        "present": present,
+        "present_count": int(subsets.shape[1]),
+        "variables": len(robust.variables),
+        "seed": seed,
+        "every": every,
+        "step": step or robust.horizon,
+        "table": table_rows(evaluation.table(step)),
+        **evaluation.to_dict(),
+        "tallies": evaluation.to_record(step),
+    }
+    if output is not None:
+        _write_record(record, output)
+    return record
+
+
+def methods_for(robust: SubsetForecaster, split: Split, progress: bool) -> dict[str, Method]:
+    """Return the methods to compare: Oracle, Partial, the published method and the wrapper."""
+    methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
+    if robust.settings_ == Settings.paper():
+        return {**methods, "paper": wrapped(robust)}
+    published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
+    return {**methods, "paper": wrapped(published), "subcast": wrapped(robust)}
+
+
+def _header(folder: Path, data: str, robust: SubsetForecaster, split: Split) -> dict[str, Any]:
+    return {
         "record": "evaluation",
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -105,25 +126,17 @@ def run_evaluation(
         "data": data,
         "model": repr(robust.model),
         "unit": split.test.series.unit,
-        "protocol": protocol,
-        "present": present,
-        "present_count": int(chosen.shape[1]),
-        "variables": len(robust.variables),
-        "seed": seed,
-        "every": every,
-        "step": step or robust.horizon,
-        "table": table_rows(found.table(step)),
-        **found.to_dict(),
-        "tallies": found.to_record(step),
+        "protocol": split.test.protocol.name,
     }
-    if output is not None:
-        with whole_file(output, (".json",)) as temporary:
-            temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    return record
+
+
+def _write_record(record: dict[str, Any], path: Path) -> None:
+    with whole_file(path, (".json",)) as temporary:
+        temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 
 def table_rows(table: Any) -> list[dict[str, Any]]:
-    """The rows of `Comparison.table` as plain values, None where there is no number."""
+    """Return the rows of `Comparison.table` as plain values, with None for NaN."""
     rows = [{"method": str(name), **row} for name, row in zip(table.index, table.to_dict("records"), strict=True)]
     return [
         {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
@@ -145,11 +158,11 @@ def show_evaluation(record: dict[str, Any]) -> None:
     )
     console.print(error_table(record["table"]))
     for row in record["table"]:
-        console.print(f"{NAMES[row['method']]:<9}{WHAT[row['method']]}", style="dim")
+        console.print(f"{NAMES[row['method']]:<9}{DESCRIPTIONS[row['method']]}", style="dim")
 
 
 def error_table(rows: list[dict[str, Any]]) -> Table:
-    """Errors with their deviation over draws, and gaps to the oracle with their 95 % interval."""
+    """Return a table of errors with their standard deviation over draws, and gaps to the Oracle with 95 % intervals."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("", no_wrap=True)
     for column in ("MAE", "gap in % [95 %]", "RMSE", "gap in % [95 %]"):
@@ -162,7 +175,7 @@ def error_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def error_text(row: dict[str, Any], metric: str) -> str:
-    """An error with its deviation over draws.
+    """Format an error with its standard deviation over draws.
 
     >>> error_text({"mae": 2.3457, "mae_deviation": 0.3}, "mae"), error_text({"mae": 2.3, "mae_deviation": None}, "mae")
     ('2.35 ± 0.3', '2.30')
@@ -172,7 +185,7 @@ def error_text(row: dict[str, Any], metric: str) -> str:
 
 
 def gap_text(row: dict[str, Any], metric: str) -> str:
-    """A gap in per cent with its interval; nothing for the oracle's own.
+    """Format a gap to the Oracle in percent with its interval; empty for the Oracle itself.
 
     >>> gap_text({"method": "paper", "mae_gap": 2.14, "mae_gap_lower": 1.42, "mae_gap_upper": 2.9}, "mae")
     '+2.1 [+1.4, +2.9]'
@@ -193,12 +206,12 @@ def _protocol_of(robust: SubsetForecaster) -> str:
     return protocol if protocol in PROTOCOLS else "default"
 
 
-def _fitting(series: Series, robust: SubsetForecaster) -> Series:
-    """The series with the wrapper's variables in their order and its time features."""
+def _series_for(robust: SubsetForecaster, series: Series) -> Series:
+    """Return a series with the variables, their order and the time features of a wrapper."""
     missing = [name for name in robust.variables if name not in set(series.variables)]
     if missing:
         raise InputError(
-            f"{series.name!r} has no {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
+            f"{series.name!r} lacks {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
             "fitted on: evaluate it on the data it was fitted on"
         )
     features = () if robust.metadata_ is None else robust.metadata_.time_features

@@ -1,4 +1,4 @@
-"""`subcast forecast`: from a wrapper in a folder and a file of recent readings to a forecast."""
+"""`subcast forecast`: forecast from a wrapper in a folder and a file of recent readings."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
 from subcast.tables.text import read_text
 
-_SHOWN = 12
+_ROWS_SHOWN = 12
 
 
 def open_wrapper(folder: Path) -> SubsetForecaster:
-    """Load a wrapper that has its model with it, which a command line cannot give."""
+    """Load a wrapper; raise an InputError if it was saved without its model, which the command line cannot provide."""
     if (folder / f"{KIND}.json").is_file():
-        stored = open_state(folder, KIND).facts.get("fitted", {}).get("model")
-        if isinstance(stored, dict) and stored.get("kind") == "other":
+        model = open_state(folder, KIND).facts.get("fitted", {}).get("model")
+        if isinstance(model, dict) and model.get("kind") == "other":
             raise InputError(
-                f"{folder} was saved without its model ({stored.get('repr')}), so the command line cannot use it: "
-                "use it from Python, subcast.load(folder, model=...)"
+                f"{folder} was saved without its model ({model.get('repr')}), so the command line cannot use it: "
+                "load it in Python with subcast.load(folder, model=...)"
             )
     return load(folder)
 
 
 def read_readings(path: Path) -> Any:
-    """A file of recent readings as it is: nothing is repaired, so that the wrapper judges what came."""
+    """Read a file of recent readings without any repair; the wrapper checks the readings."""
     if not path.exists():
         raise DataNotFoundError(f"there is no file {str(path)!r}: check the path")
     if path.is_dir():
@@ -59,27 +59,27 @@ def run_forecast(
     absent: bool = False,
     levels: Sequence[float] = (),
 ) -> Forecast:
-    """Forecast from a file of recent readings, and write the table and the picture asked for.
+    """Forecast from a file of recent readings, and write the table and the plot if files are given.
 
     Parameters
     ----------
     folder
-        of the wrapper
+        the folder of the wrapper
     recent
-        the last steps of the variables that are there: .csv, .parquet, .h5 or .npz, wide or long
+        the latest steps of the variables that are present: .csv, .parquet, .h5 or .npz, wide or long
     output, plot
-        a .csv file for the whole table; a .png, .pdf or .svg file for the picture
+        a .csv file for the table, and a .png, .pdf or .svg file for the plot
     absent
-        whether to forecast the absent variables too
+        whether to forecast absent variables too
     levels
-        of the intervals, those of the wrapper by default
+        levels of the prediction intervals, those of the wrapper by default
     """
     robust = open_wrapper(folder)
     forecast = robust.predict(read_readings(recent), absent=absent, levels=levels or None)
     if levels and not forecast.levels:
         raise InputError(
-            f"{folder} has no intervals, so --level cannot be had: the published method has none, and others need "
-            "validation windows"
+            f"--level needs calibrated intervals, and the wrapper in {folder} has none: "
+            "fit it without --paper, on enough data for validation windows"
         )
     if output is not None:
         forecast.to_csv(output)
@@ -89,7 +89,7 @@ def run_forecast(
 
 
 def show_forecast(forecast: Forecast) -> None:
-    """Print what it rests on, and the next, a middle and the last step of some variables."""
+    """Print a forecast: a summary, and the first, middle and last step of the first variables."""
     console = Console(highlight=False)
     console.print(escape(repr(forecast)), soft_wrap=True)
     steps = sorted({0, (forecast.horizon - 1) // 2, forecast.horizon - 1})
@@ -97,11 +97,13 @@ def show_forecast(forecast: Forecast) -> None:
     table.add_column(f"variable{f', in {forecast.unit}' if forecast.unit else ''}", no_wrap=True)
     for step in steps:
         table.add_column(_step_name(forecast, step), justify="right", no_wrap=True)
-    for place, name in enumerate(forecast.variables[:_SHOWN]):
-        table.add_row(escape(name), *_figures(forecast, steps, place))
+    for variable, name in enumerate(forecast.variables[:_ROWS_SHOWN]):
+        table.add_row(escape(name), *_cells(forecast, steps, variable))
     console.print(table)
-    if len(forecast.variables) > _SHOWN:
-        console.print(f"{_SHOWN} of {len(forecast.variables):,} variables; -o forecast.csv writes all", style="dim")
+    if len(forecast.variables) > _ROWS_SHOWN:
+        console.print(
+            f"{_ROWS_SHOWN} of {len(forecast.variables):,} variables; -o forecast.csv writes all of them", style="dim"
+        )
 
 
 def _step_name(forecast: Forecast, step: int) -> str:
@@ -110,10 +112,10 @@ def _step_name(forecast: Forecast, step: int) -> str:
     return str(forecast.times[step].astype("datetime64[m]"))[5:].replace("T", " ")
 
 
-def _figures(forecast: Forecast, steps: Sequence[int], place: int) -> list[str]:
-    """Means and intervals of one variable, all with the decimals that three digits of the largest need."""
+def _cells(forecast: Forecast, steps: Sequence[int], variable: int) -> list[str]:
+    """Format the means and intervals of one variable, with three significant digits of the largest number."""
     tables = [forecast.mean, *((forecast.lower, forecast.upper) if forecast.levels else ())]
-    numbers = np.array([[table[step, place] for table in tables] for step in steps], dtype=np.float64)
+    numbers = np.array([[table[step, variable] for table in tables] for step in steps], dtype=np.float64)
     largest = float(np.abs(numbers).max())
     decimals = int(np.clip(2 - np.floor(np.log10(largest)), 0, 6)) if largest > 0 else 0
     texts = [[f"{number:.{decimals}f}" for number in row] for row in np.round(numbers, decimals) + 0.0]

@@ -1,4 +1,4 @@
-"""`subcast reproduce` and `subcast report`: the paper's tables and figures, run and written up."""
+"""`subcast reproduce`: run the experiments behind the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from rich.table import Table
 
 from subcast.datasets import DATASETS
 from subcast.errors import InputError
-from subcast.experiments.declaration import get_experiment, load_experiments
+from subcast.experiments.declaration import Experiment, get_experiment, load_experiments
 from subcast.experiments.run import Places, run_cells
 from subcast.experiments.study import QUICK_TO_TRAIN
 
+DEFAULT_CHECKPOINTS = (Path("results/checkpoints"), Path("runs/checkpoints"))
+
 
 def list_experiments(results: Path) -> list[dict[str, Any]]:
-    """Name, place in the paper, title and number of records of every experiment."""
+    """Return name, table or figure of the paper, title and number of records of every experiment."""
     return [
         {
             "name": experiment.name,
@@ -31,13 +33,13 @@ def list_experiments(results: Path) -> list[dict[str, Any]]:
     ]
 
 
-def show_experiments(results: Path) -> None:
-    """Print them as a table."""
+def show_experiments(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the rows of `list_experiments` as a table."""
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "in the paper", "what", "records"):
-        widest = 16 if column == "in the paper" else None
-        table.add_column(column, justify="right" if column == "records" else "left", overflow="fold", max_width=widest)
-    for row in list_experiments(results):
+    for column in ("name", "in the paper", "title", "records"):
+        width = 16 if column == "in the paper" else None
+        table.add_column(column, justify="right" if column == "records" else "left", overflow="fold", max_width=width)
+    for row in rows:
         table.add_row(row["name"], row["paper"], row["title"], str(row["records"]))
     Console(highlight=False).print(table)
 
@@ -47,71 +49,74 @@ def run_reproduction(
     *,
     datasets: Sequence[str] = (),
     models: Sequence[str] = (),
-    seeds: int | None = None,
-    draws: int | None = None,
-    every: int | None = None,
     scale: str = "quick",
     results: Path,
-    checkpoints: Sequence[Path],
+    checkpoints: Sequence[Path] = DEFAULT_CHECKPOINTS,
     again: bool = False,
     quiet: bool = False,
+    **sizes: int | None,
 ) -> tuple[list[Path], dict[str, str]]:
-    """Run some experiments, or all of them: the records' paths, and the cells that were passed over with the reason.
+    """Run experiments; return the paths of their records, and the cells that were skipped with the reason.
 
     Parameters
     ----------
     names
-        of experiments, or "all"
+        names of experiments, or "all"
     datasets, models
-        only these; several may be given as one, parted by commas
-    seeds, draws, every
-        how many, and every how many test windows; the scale tells by default
+        run only these; one entry may hold several names, separated by commas
     scale
         "quick" or "full"
     results, checkpoints
-        folders
+        folder of the records, and folders of trained models
     again
-        also cells that have a record
+        whether to re-run cells that already have a record
     quiet
-        say nothing
+        whether to print nothing
+    sizes
+        `seeds` (trained models), `draws` (random subsets) and `every` (evaluate every Nth test window); the scale
+        decides by default
     """
-    datasets, models = _parted("dataset", datasets), _parted("models", models)
-    every_model = {name for experiment in load_experiments().values() for name in experiment.models}
-    for option, known in (("models", every_model), ("dataset", {*DATASETS, QUICK_TO_TRAIN})):
-        for name in known.intersection(names):
-            raise InputError(
-                f"{name!r} is no experiment: did you mean --{option} {name}? Several go with commas between them"
-            )
-    named = [get_experiment(name) for name in names if name != "all"]
-    chosen = load_experiments().values() if "all" in names else named
-    _check_names("models", models, [name for experiment in chosen for name in experiment.models])
+    datasets, models = _split_names("dataset", datasets), _split_names("models", models)
+    experiments = _experiments(names)
+    _check_names("models", models, [name for experiment in experiments for name in experiment.models])
     _check_names("dataset", datasets, [*DATASETS, QUICK_TO_TRAIN])
-    console = Console(stderr=True, highlight=False)
     cells = [
         cell
-        for experiment in chosen
-        for cell in experiment.cells(
-            scale, datasets=tuple(datasets), models=tuple(models), seeds=seeds, draws=draws, every=every
-        )
+        for experiment in experiments
+        for cell in experiment.cells(scale, datasets=tuple(datasets), models=tuple(models), **sizes)
     ]
-    # Those of one trained model share it and its forecasts.
+    # Cells of one trained model share it and its forecasts, so they run one after the other.
     cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed, cell.variant))
-    say = (lambda text: None) if quiet else (lambda text: console.print(text))
+    console = Console(stderr=True, highlight=False, quiet=quiet)
     places = Places(results, tuple(checkpoints))
-    written, passed = run_cells(cells, places, again=again, say=say, progress=not quiet)
+    written, skipped = run_cells(cells, places, again=again, say=console.print, progress=not quiet)
     if not written:
-        raise InputError(f"nothing could be run of {', '.join(names)}: {next(iter(passed.values()))}")
-    return written, passed
+        raise InputError(f"no experiment of {', '.join(names)} could be run: {next(iter(skipped.values()))}")
+    return written, skipped
 
 
-def _parted(argument: str, given: Sequence[str]) -> list[str]:
-    names = [name.strip() for several in given for name in several.split(",") if name.strip()]
-    if given and not names:
-        raise InputError(f"--{argument} names nothing: leave it out for all, or name one")
+def _experiments(names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments with these names; "all" stands for every experiment."""
+    if not names:
+        raise InputError("give the name of an experiment, or all: `subcast reproduce --list` shows the names")
+    known_models = {name for experiment in load_experiments().values() for name in experiment.models}
+    for option, known in (("models", known_models), ("dataset", {*DATASETS, QUICK_TO_TRAIN})):
+        for name in known.intersection(names):
+            raise InputError(
+                f"{name!r} is not an experiment: did you mean --{option} {name}? Separate several with commas"
+            )
+    named = [get_experiment(name) for name in names if name != "all"]
+    return list(load_experiments().values()) if "all" in names else named
+
+
+def _split_names(option: str, texts: Sequence[str]) -> list[str]:
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    if texts and not names:
+        raise InputError(f"--{option} names nothing: give a name, or leave the option out to run all")
     return names
 
 
-def _check_names(argument: str, given: Sequence[str], known: Sequence[str]) -> None:
-    for name in given:
+def _check_names(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
         if name not in known and known:
-            raise InputError(f"--{argument} must be one of {', '.join(dict.fromkeys(known))}, got {name!r}")
+            raise InputError(f"--{option} must be one of {', '.join(dict.fromkeys(known))}, got {name!r}")

@@ -1,16 +1,18 @@
-"""`subcast train`: from a table of readings to a trained forecaster in a folder."""
+"""`subcast train`: train a forecaster on a table of readings and save it to a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from subcast.commands.datasets import open_series
+from subcast.commands.datasets import check_preset, open_series
 from subcast.errors import InputError
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
 from subcast.training import TrainConfig, train
+from subcast.training.config import PAPER_CURRICULUM
 from subcast.windows import Windows
 
 
@@ -23,54 +25,61 @@ def run_training(
     lookback: int = 12,
     horizon: int = 12,
     epochs: int | None = None,
-    seed: int = 0,
     graph: str | None = None,
-    threads: int | None = None,
-    device: str = "auto",
-    progress: bool = True,
+    **config: Any,
 ) -> None:
-    """Train a model on a dataset by name or a file, say how well it does, and leave it in a folder.
+    """Train a model on a dataset or a file, print its test error, and save it to a folder.
 
     Parameters
     ----------
     data
-        a dataset by name, or a file of readings
+        name of a dataset, or a file of readings
     model
-        one of `FORECASTERS`
+        a name in `FORECASTERS`
     output
-        the folder; one with an interrupted training goes on
+        the folder; an interrupted training in it is resumed
     preset
         "default", or "paper" for the published settings and protocol
     lookback, horizon
-        steps seen and steps forecast
-    epochs, seed, threads, device, progress
-        as in `TrainConfig`; epochs as the preset says by default
+        number of past steps and of steps to forecast
+    epochs
+        maximum number of epochs; the preset decides by default
     graph
-        "series", "correlation", "identity", or the folder of a trained MTGNN
+        "series", "correlation", "identity", or the folder of a trained model with a graph
+    config
+        other fields of `TrainConfig`: `seed`, `threads`, `device`, `progress`
     """
-    if preset not in ("default", "paper"):
-        raise InputError(f"preset must be 'default' or 'paper', got {preset!r}")
+    check_preset(preset)
     series = open_series(data)
     split = series.split(lookback, horizon, protocol=preset)
-    changes = {"seed": seed, "threads": threads, "device": device, "progress": progress}
-    if epochs is not None:
-        changes["epochs"] = epochs
-    config = TrainConfig.paper(series.name, **changes) if preset == "paper" else TrainConfig(**changes)  # type: ignore[arg-type]
+    settings = _train_config(preset, series.name, {**config, **({} if epochs is None else {"epochs": epochs})})
+    graph_source = TrainedForecaster.load(graph) if graph is not None and Path(graph).is_dir() else graph
     console = Console(highlight=False)
-    console.print(f"{series}\n{split.train}, {len(split.val):,} to choose the epoch by, {len(split.test):,} to test")
-    chosen = TrainedForecaster.load(graph) if graph is not None and Path(graph).is_dir() else graph
-    forecaster = train(model, split.train, split.val, config, graph=chosen, folder=output)
+    console.print(series, f"{split.train}, {len(split.val):,} for validation, {len(split.test):,} for test", sep="\n")
+    forecaster = train(model, split.train, split.val, settings, graph=graph_source, folder=output)
     console.print(f"best epoch {forecaster.training['best_epoch']} of {len(forecaster.history)}")
     if forecaster.graph_source is not None:
         console.print(f"graph: {forecaster.graph_source}")
-    _show_errors(console, forecaster, split.test, series.unit)
-    console.print(f"written to {output} (losses.png shows the course of the training)")
+    console.print(_test_errors(forecaster, split.test, series.unit))
+    console.print(f"written to {output} (losses.png shows the training and validation losses)")
 
 
-def _show_errors(console: Console, forecaster: TrainedForecaster, test: Windows, unit: str) -> None:
+def _train_config(preset: str, dataset: str, changes: dict[str, Any]) -> TrainConfig:
+    if preset != "paper":
+        return TrainConfig(**changes)
+    if dataset not in PAPER_CURRICULUM:
+        raise InputError(
+            f"--preset paper needs a dataset with published settings ({', '.join(PAPER_CURRICULUM)}), got {dataset!r}: "
+            "use --preset default"
+        )
+    return TrainConfig.paper(dataset, **changes)
+
+
+def _test_errors(forecaster: TrainedForecaster, test: Windows, unit: str) -> str:
+    """Describe the mean absolute error at the first, middle and last step."""
     sums = ErrorSums.nothing(test.horizon)
     for batch in test.batches(256):
         sums += ErrorSums.of(forecaster(batch.inputs), batch.targets)
-    ends = sorted({1, (test.horizon + 1) // 2, test.horizon})
-    steps = ", ".join(f"{sums.at(step).mae:.4g} at step {step}" for step in ends)
-    console.print(f"mean absolute error on the test windows{f', in {unit}' if unit else ''}: {steps}")
+    steps = sorted({1, (test.horizon + 1) // 2, test.horizon})
+    errors = ", ".join(f"{sums.at(step).mae:.4g} at step {step}" for step in steps)
+    return f"mean absolute error on the test windows{f', in {unit}' if unit else ''}: {errors}"

@@ -1,4 +1,4 @@
-"""Where series come from: `load_dataset(name)`, one entry for each dataset in `DATASETS`."""
+"""Datasets by name: `load_dataset(name)` loads one of `DATASETS`."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def load_clouds(
     step_minutes: int = 10,
     **options: Any,
 ) -> Series:
-    """Clouds: output in MW of solar plants under drifting clouds, generated, so it needs no file.
+    """Clouds: generated output in MW of solar plants under drifting clouds; needs no file.
 
-    8,640 steps of 40 variables (60 days) unless asked for more, every 10min; 0 % of the readings are missing (the
-    nights are zeros, and are values); scale factor 1. Plants upwind tell about plants downwind. Carries positions (km)
-    and a graph of distances.
+    8,640 steps of 40 variables (60 days) by default, every 10min; 0 % of the readings are missing (the zeros at night
+    are readings); scale factor 1. The plants upwind predict the plants downwind. Has positions (km) and a graph of
+    distances.
 
     Parameters
     ----------
     n_plants, n_steps
-        any size; 137 x 52,560 is that of SOLAR
+        the size; 137 x 52,560 is that of SOLAR
     seed
-        which field; equal seeds give equal fields, to 1e-5 across machines
+        random seed; equal seeds give equal data, to 1e-5 across machines
     start, step_minutes, options
         as in `generate_clouds`
     """
@@ -64,23 +64,23 @@ DATASETS: dict[str, Dataset] = {
 def load_dataset(name: str, *, folder: str | Path | None = None, download: bool = True, **options: Any) -> Series:
     """Load a dataset by name.
 
-    Its files are looked for in `folder`, else in the folder named by the environment variable SUBCAST_DATA and in
-    the cache; what is not there is downloaded where its public home allows it. The scale factor is applied and codes
+    Its files are searched in `folder`, else in the folder given by the environment variable SUBCAST_DATA and in the
+    cache. Files that are not found are downloaded if their source allows it. The scale factor is applied, and codes
     for missing readings become NaN.
 
     Parameters
     ----------
     name
         "clouds" (generated), "metr-la", "solar", "traffic", "ecg5000", "ecg5000-test-first" (the same beats in the
-        other public order), or one of their parts and stand-ins: "metr-la-29", "metr-la-week", "traffic-20",
-        "pems-bay-67", "pems-bay-84", "beijing-air", "beijing-pollutants", "solar-fl", "exchange-rate";
-        `subcast datasets list` tells what each is
+        other public order), or a subset of these or a stand-in: "metr-la-29", "metr-la-week", "traffic-20",
+        "pems-bay-67", "pems-bay-84", "beijing-air", "beijing-pollutants", "solar-fl", "exchange-rate".
+        `subcast datasets list` describes each of them
     folder
-        where the files are, and where a download goes
+        where the files are searched and downloaded
     download
-        whether to fetch what is not there
+        whether to download files that are not found
     options
-        for "clouds": `n_plants`, `n_steps`, `seed` and the rest of `generate_clouds`
+        only for "clouds": `n_plants`, `n_steps`, `seed` and other arguments of `generate_clouds`
 
     Examples
     --------
@@ -95,7 +95,7 @@ def load_dataset(name: str, *, folder: str | Path | None = None, download: bool 
     if name == "clouds":
         return load_clouds(**options)
     if options:
-        raise DataError(f"{', '.join(options)} only goes with 'clouds', which is generated; {name!r} is read as it is")
+        raise DataError(f"{', '.join(options)} can only be given for 'clouds', got dataset {name!r}: leave it out")
     return load_files(dataset, folder, download)
 
 

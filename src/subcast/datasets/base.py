@@ -1,8 +1,9 @@
-"""What a dataset is, where its files are looked for, and how they are fetched."""
+"""Dataset and Source: where the files of a dataset are searched, and how they are downloaded."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import urllib.request
 import warnings
@@ -17,23 +18,25 @@ from subcast.storage.files import whole_file
 
 FOLDER_VARIABLE = "SUBCAST_DATA"
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Source:
-    """One file a dataset can be read from.
+    """A file, or a set of files, from which a dataset can be read.
 
     Parameters
     ----------
     files
-        the names it may have, the first being what a download is called; all are needed when `together`
+        the possible names of the file, the first is used for a download; with `together`, the names of all files
     home
-        where a person finds it
+        where a person can get the files
     url
-        where it can be fetched without a person, if anywhere
+        from where the file can be downloaded automatically, if possible
     sha256
-        of the file as fetched, where known
+        checksum of the file, if known
     together
-        whether the files are parts of one whole
+        whether all `files` are needed
     """
 
     files: tuple[str, ...]
@@ -45,26 +48,26 @@ class Source:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset by name: the facts a user asks for first, and how to read it.
+    """A dataset that can be loaded by name: its main facts, and how to read it.
 
     Parameters
     ----------
     name
-        what `load_dataset` calls it
+        its name for `load_dataset`
     steps, n_variables
         its published size
     rate
-        the time from step to step
+        the time between steps
     missing
-        the share of readings that are missing, once its missing-code is read as such
+        the share of missing readings, counting its code for missing readings
     scale
-        the factor on the raw values
-    part
-        which part of which original it is
+        the factor applied to the raw values
+    content
+        which part of which original dataset it contains
     sources
-        the files it can be read from, the best first; none when it is generated
+        the files it can be read from, the preferred one first; empty if it is generated
     read
-        makes the series of the files found: `read(source, paths)`
+        function that reads a series from files: `read(source, paths)`
     """
 
     name: str
@@ -73,44 +76,46 @@ class Dataset:
     rate: str
     missing: float
     scale: float
-    part: str
+    content: str
     sources: tuple[Source, ...]
     read: Callable[..., Series]
 
 
 def cache_folder() -> Path:
-    """Where downloads go when SUBCAST_DATA is not set."""
+    """Return the folder for downloads when SUBCAST_DATA is not set."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "subcast"
 
 
 def data_folders(folder: str | Path | None = None) -> list[Path]:
-    """Where files are looked for: the folder given, else SUBCAST_DATA, and the cache."""
+    """Return the folders that are searched: the given one, else that of SUBCAST_DATA and the cache."""
     if folder is not None:
         return [Path(folder)]
-    named = os.environ.get(FOLDER_VARIABLE)
-    return [Path(named), cache_folder()] if named else [cache_folder()]
+    data_folder = os.environ.get(FOLDER_VARIABLE)
+    return [Path(data_folder), cache_folder()] if data_folder else [cache_folder()]
 
 
 def find_files(dataset: Dataset, folders: Sequence[Path]) -> tuple[Source, list[Path]] | None:
-    """The dataset's files in the first folder that has them, the best source first, or None."""
+    """Return the preferred source and its files in the first folder that has any, or None."""
     for folder in folders:
         for source in dataset.sources:
-            found = [folder / name for name in source.files if (folder / name).is_file()]
-            if source.together and len(found) == len(source.files):
-                return source, found
-            if not source.together and found:
-                return source, found[:1]
+            paths = [folder / name for name in source.files if (folder / name).is_file()]
+            if source.together and len(paths) == len(source.files):
+                return source, paths
+            if not source.together and paths:
+                return source, paths[:1]
     return None
 
 
 def load_files(dataset: Dataset, folder: str | Path | None, download: bool) -> Series:
-    """Find a dataset's files, or fetch them, and read them."""
+    """Read a dataset from its files, which are downloaded if they are not found."""
     folders = data_folders(folder)
-    found = find_files(dataset, folders)
-    if found is not None:
-        _say_if_altered(*found)
-        return _checked(dataset, dataset.read(*found))
+    local = find_files(dataset, folders)
+    if local is not None:
+        source, paths = local
+        logger.info("dataset %s: reading %s", dataset.name, ", ".join(str(path) for path in paths))
+        _warn_if_altered(source, paths)
+        return _checked(dataset, dataset.read(source, paths))
     reason = ""
     for source in dataset.sources if download else ():
         if source.url is None:
@@ -120,21 +125,22 @@ def load_files(dataset: Dataset, folder: str | Path | None, download: bool) -> S
             fetch(source.url, path, source.sha256)
             return _checked(dataset, dataset.read(source, [path]))
         except (OSError, HTTPException) as error:
-            reason = f" and could not be fetched ({getattr(error, 'reason', error)})"
+            reason = f", and the download failed ({getattr(error, 'reason', error)})"
         except DataError as error:
             path.unlink(missing_ok=True)
-            reason = f" and what came from {source.url} is not it ({error})"
+            reason = f", and the file at {source.url} is not this dataset ({error})"
+        logger.warning("dataset %s: download from %s failed", dataset.name, source.url)
     raise DataNotFoundError(_where_to_get(dataset, folders, reason))
 
 
 def _download_folder(folders: Sequence[Path]) -> Path:
-    """The first folder that can be written to (or made)."""
-    return next((folder for folder in folders if os.access(_nearest(folder), os.W_OK)), folders[0])
+    """Return the first folder that can be written to or created."""
+    return next((folder for folder in folders if os.access(_existing(folder), os.W_OK)), folders[0])
 
 
-def _nearest(folder: Path) -> Path:
-    """The folder, or the first of those above it that exists."""
-    return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest folder above it that exists."""
+    return next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
 
 
 def _where_to_get(dataset: Dataset, folders: Sequence[Path], reason: str) -> str:
@@ -142,38 +148,41 @@ def _where_to_get(dataset: Dataset, folders: Sequence[Path], reason: str) -> str
     files = " and ".join(best.files) if best.together else best.files[0]
     return (
         f"dataset {dataset.name!r} is not in {' or '.join(str(folder) for folder in folders)}{reason}: "
-        f"get {files} from {best.home} and put it there, or name the folder that has it with {FOLDER_VARIABLE}"
+        f"get {files} from {best.home} and put it there, or set {FOLDER_VARIABLE} to the folder that has it"
     )
 
 
-def _say_if_altered(source: Source, paths: Sequence[Path]) -> None:
+def _warn_if_altered(source: Source, paths: Sequence[Path]) -> None:
     if source.sha256 is None:
         return
     with paths[0].open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != source.sha256:
-        warnings.warn(
-            f"{paths[0].name} is not the file of record (sha256 {found[:12]}... instead of {source.sha256[:12]}...): "
-            "figures made with it may differ",
-            DataWarning,
-            stacklevel=5,
-        )
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == source.sha256:
+        logger.info("%s: checksum as expected", paths[0].name)
+        return
+    warnings.warn(
+        f"{paths[0].name} differs from the original file (sha256 {digest[:12]}... instead of {source.sha256[:12]}...): "
+        "results may differ from the published ones",
+        DataWarning,
+        stacklevel=5,
+    )
 
 
 def _checked(dataset: Dataset, series: Series) -> Series:
-    """Refuse a file that is not the dataset's size: it is cut short, or another one."""
+    """Return the series; raise a DataError if its size is not that of the dataset."""
     if (len(series), series.n_variables) != (dataset.steps, dataset.n_variables):
         raise DataError(
             f"dataset {dataset.name!r} has {dataset.steps:,} steps of {dataset.n_variables:,} variables, "
-            f"but the file has {len(series):,} of {series.n_variables:,}: fetch it again"
+            f"but the file has {len(series):,} of {series.n_variables:,}: download it again"
         )
     return series
 
 
 def fetch(url: str, path: Path, sha256: str | None) -> Path:
-    """Download a file with a progress bar, check it, and only then give it its name."""
+    """Download a file with a progress bar; it gets its name only when it is complete and its checksum is right."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+    logger.info("downloading %s to %s", url, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -193,7 +202,8 @@ def fetch(url: str, path: Path, sha256: str | None) -> Path:
                 raise OSError(f"the connection broke after {file.tell():,} of {int(size):,} bytes")
         if sha256 is not None and digest.hexdigest() != sha256:
             raise DataError(
-                f"{path.name} as fetched has another checksum than expected "
+                f"the downloaded {path.name} has another checksum than expected "
                 f"({digest.hexdigest()[:12]}... instead of {sha256[:12]}...)"
             )
+    logger.info("downloaded %s, sha256 %s", path, digest.hexdigest())
     return path

@@ -1,11 +1,10 @@
-"""Solar plants under drifting clouds: the dataset that is generated, so it needs no download.
+"""Generated data: solar plants under drifting clouds, without a download.
 
-Output is capacity x clear sky x what the clouds let through. The cloud field of a day is a sum of plane waves
-that the wind carries along while each wave runs at a slightly different speed, so a cloud seen over one plant
-reaches the plants downwind later, and changed. That is why a plant's neighbors know what its own past does not.
+The output of a plant is its capacity x clear sky x transmission of the clouds. The cloud field of a day is a sum of
+plane waves that move with the wind, each at a slightly different speed. A cloud over one plant therefore reaches the
+plants downwind later and changed, so neighboring plants carry information that a plant's own past does not have.
 
-A plant, a day and a step never depend on how many more of them are asked for: a longer or wider field begins with
-the shorter or narrower one.
+Plants, days and steps do not depend on the size of the data: a larger field begins with the smaller one.
 """
 
 from __future__ import annotations
@@ -21,35 +20,35 @@ from subcast.errors import InputError
 
 MINUTES_A_DAY = 1440
 
-# Capacities, in MW: lognormal, kept within the range of large plants.
+# Capacities, in MW: lognormal, limited to the range of large plants.
 MEDIAN_CAPACITY, CAPACITY_SPREAD, CAPACITY_RANGE = 20.0, 0.7, (3.0, 90.0)
 
-# The weather of a day, each part remembering the day before: the wind (km/h, mostly from the west) and the
-# cloudiness, in deviations of the cloud field (-2 is a clear day, 0 broken clouds, +2 overcast).
+# The weather of a day, correlated with the day before: the wind (km/h, mostly from the west) and the cloudiness, in
+# standard deviations of the cloud field (-2 is a clear day, 0 broken clouds, +2 overcast).
 MEAN_WIND, WIND_SPREAD, WIND_MEMORY = (45.0, 10.0), 8.0, 0.7
 MEAN_CLOUDINESS, CLOUDINESS_SPREAD, CLOUDINESS_MEMORY = -0.4, 1.3, 0.5
 
-# The cloud field: waves from fair-weather clouds to fronts, the long ones stronger and longer lived.
+# The cloud field: waves from fair-weather clouds to fronts; long waves are stronger and live longer.
 N_WAVES = 256
 WAVELENGTHS = (40.0, 600.0)  # km
 STRENGTH_EXPONENT = 0.5  # amplitude grows as wavelength to this power
 LIFETIME_HOURS, LIFETIME_WAVELENGTH, LIFETIME_EXPONENT = 5.0, 150.0, 0.7
 
-# From the field to what the clouds let through: optical thickness, then light.
+# From the cloud field to its transmission: optical thickness, then light.
 SHARPNESS, THICKNESS, DARKEST = 3.0, 1.2, 0.12
 
 GRAPH_LENGTH, GRAPH_THRESHOLD = 60.0, 0.1  # km, and the weight below which there is no edge
-FIRST_LIGHT = 1e-3  # the share of capacity a clear sky must give before a plant starts
+FIRST_LIGHT = 1e-3  # below this share of its capacity under a clear sky, a plant has no output
 
 
 @dataclass(frozen=True)
 class CloudField:
-    """Output of solar plants, and what produced it.
+    """Output of solar plants, and the weather behind it.
 
     Attributes
     ----------
     values
-        output in MW, float32 [t, n]; exactly 0 at night and only then
+        output in MW, float32 [t, n]; exactly 0 at night, above 0 by day
     times
         datetime64[s] [t], in local solar time
     names
@@ -61,9 +60,9 @@ class CloudField:
     graph
         exp(-(distance / 60 km)^2), 0 where that is below 0.1, float32 [n, n]; the diagonal is 1
     wind
-        km/h towards east and north, one row a day [days, 2]
+        km/h towards east and north, one row per day [days, 2]
     cloudiness
-        one number a day [days]: about -2 is clear, 0 broken clouds, +2 overcast
+        one number per day [days]: about -2 is clear, 0 broken clouds, +2 overcast
     """
 
     values: NDArray[np.float32]
@@ -87,24 +86,24 @@ def generate_clouds(
     region_km: float = 250.0,
     noise: float = 0.01,
 ) -> CloudField:
-    """Generate the output of solar plants at random places under a cloud field that drifts with the wind.
+    """Generate the output of solar plants at random positions under clouds that drift with the wind.
 
     Parameters
     ----------
     n_plants, n_steps
-        how many plants and time steps; the first of them do not depend on how many there are
+        number of plants and time steps; a larger field begins with the smaller one
     seed
-        0 or above; the same seed gives the same values on any machine, to about 1e-6 of the capacity
+        random seed, 0 or above; the same seed gives the same values on any machine, to about 1e-6 of the capacity
     step_minutes
-        minutes from one step to the next, a divisor of 1440
+        minutes between steps, a divisor of 1440
     start
-        the first day; its season counts
+        the first day; it decides on the season
     latitude
         degrees north, between -90 and 90
     region_km
-        the side of the square in which the plants lie
+        side length of the square in which the plants lie
     noise
-        deviation of each reading, as a share of the output it would have without
+        standard deviation of the noise of each reading, as a share of the output
 
     Returns
     -------
@@ -113,9 +112,9 @@ def generate_clouds(
 
     Notes
     -----
-    Clear sky is sin(e) exp(-0.057 / sin(e)) at solar elevation e (Haurwitz, 1945). The cloud field at place x and
+    Clear sky is sin(e) exp(-0.057 / sin(e)) at solar elevation e (Haurwitz, 1945). The cloud field at position x and
     hour t of a day is u = sum_j a_j cos(k_j . (x - wind t) + o_j t + p_j) with unit variance; the o_j, of deviation
-    1 / lifetime, make it change as it drifts. The light let through is 0.12 + 0.88 exp(-z), where the optical
+    1 / lifetime, make it change as it drifts. The transmission is 0.12 + 0.88 exp(-z), where the optical
     thickness z is 1.2 softplus(3 (u + cloudiness)) / 3.
 
     Examples
@@ -139,8 +138,8 @@ def generate_clouds(
         sun = _clear_sky(_day_of_year(first_day + day), hours, latitude)  # [t] of one day
         light = np.flatnonzero(sun > 0)
         sky = _transmission(_draw_waves(seed, day), hours[light], positions, wind[day], cloudiness[day])
-        grain = 1.0 + noise * _draw_noise(seed, day, n_plants, steps_a_day)[light]
-        output = np.clip(sun[light, None] * sky * grain, 0.0, 1.0) * capacity  # [t, n]
+        noise_factor = 1.0 + noise * _draw_noise(seed, day, n_plants, steps_a_day)[light]
+        output = np.clip(sun[light, None] * sky * noise_factor, 0.0, 1.0) * capacity  # [t, n]
         step = day * steps_a_day + light
         values[step[step < n_steps]] = output[step < n_steps]
     return CloudField(
@@ -156,7 +155,7 @@ def generate_clouds(
 
 
 def clear_sky(times: NDArray[np.datetime64], latitude: float = 33.0) -> NDArray[np.float64]:
-    """Return the share of its capacity that a plant gives under a clear sky, 0 at night.
+    """Return the output of a plant under a clear sky as a share of its capacity, 0 at night.
 
     Parameters
     ----------
@@ -182,8 +181,8 @@ def _clear_sky(
 ) -> NDArray[np.float64]:
     declination = math.radians(23.44) * np.sin(2 * math.pi * (284 + np.asarray(day_of_year)) / 365.25)
     hour_angle = 2 * math.pi * (hours / 24.0 - 0.5)
-    place = math.radians(latitude)
-    sine = math.sin(place) * np.sin(declination) + math.cos(place) * np.cos(declination) * np.cos(hour_angle)
+    phi = math.radians(latitude)
+    sine = math.sin(phi) * np.sin(declination) + math.cos(phi) * np.cos(declination) * np.cos(hour_angle)
     sine = np.maximum(sine, 1e-3)
     share = sine * np.exp(-0.057 / sine)
     return np.asarray(np.where(share > FIRST_LIGHT, share, 0.0))
@@ -191,11 +190,11 @@ def _clear_sky(
 
 @dataclass(frozen=True)
 class _Waves:
-    """The plane waves of one day's cloud field: each array has one entry a wave."""
+    """The plane waves of one day's cloud field; each array has one entry per wave."""
 
-    east: NDArray[np.float64]  # radians a km
+    east: NDArray[np.float64]  # radians per km
     north: NDArray[np.float64]
-    drift: NDArray[np.float64]  # radians an hour, on top of what the wind does
+    drift: NDArray[np.float64]  # radians per hour, in addition to the wind
     phase: NDArray[np.float64]
     amplitude: NDArray[np.float64]
 
@@ -223,7 +222,7 @@ def _transmission(
     wind: NDArray[np.float64],
     cloudiness: float,
 ) -> NDArray[np.float64]:
-    """Return the share of light the clouds of a day let through, [t, n]."""
+    """Return the share of light that passes the clouds of a day, [t, n]."""
     frequency = waves.drift - waves.east * wind[0] - waves.north * wind[1]
     in_time = hours[:, None] * frequency + waves.phase  # [t, waves]
     in_space = positions[:, :1] * waves.east + positions[:, 1:] * waves.north  # [n, waves]
@@ -253,7 +252,9 @@ def _draw_weather(n_days: int, seed: int) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _draw_noise(seed: int, day: int, n_plants: int, steps_a_day: int) -> NDArray[np.float64]:
-    drawn = _uniforms(seed, "noise", day, (n_plants, steps_a_day, 2))  # plants first: a wider field keeps them
+    drawn = _uniforms(
+        seed, "noise", day, (n_plants, steps_a_day, 2)
+    )  # plants first, so that more plants do not change the first ones
     return _normal(drawn[..., 0], drawn[..., 1]).T  # [t, n]
 
 
@@ -261,20 +262,20 @@ _STREAMS = {"plants": 0, "weather": 1, "waves": 2, "noise": 3}
 
 
 def _uniforms(seed: int, stream: str, day: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return uniform numbers made from raw bits, whose stream NumPy promises never to change."""
+    """Return uniform random numbers made from raw bits, a stream that NumPy promises not to change."""
     bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_STREAMS[stream], day)))
     raw = bits.random_raw(math.prod(shape))
     return ((raw >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
 
 
 def _normal(radius: NDArray[np.float64], angle: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn two uniform numbers in [0, 1) into a normal one (Box and Muller)."""
+    """Transform two uniform numbers in [0, 1) into a normal one (Box and Muller)."""
     return np.asarray(np.sqrt(-2.0 * np.log1p(-radius)) * np.cos(2 * math.pi * angle))
 
 
 def _distance_graph(positions: NDArray[np.float64]) -> NDArray[np.float32]:
-    apart = positions[:, None, :] - positions[None, :, :]  # [n, n, 2]
-    weight = np.exp(-np.sum(apart**2, axis=-1) / GRAPH_LENGTH**2)
+    difference = positions[:, None, :] - positions[None, :, :]  # [n, n, 2]
+    weight = np.exp(-np.sum(difference**2, axis=-1) / GRAPH_LENGTH**2)
     return np.where(weight >= GRAPH_THRESHOLD, weight, 0.0).astype(np.float32)
 
 
@@ -302,7 +303,7 @@ def _check_sizes(n_plants: int, n_steps: int, seed: int, step_minutes: int) -> N
     for argument, given in (("n_plants", n_plants), ("n_steps", n_steps), ("step_minutes", step_minutes)):
         check_whole(argument, given)
     if MINUTES_A_DAY % step_minutes:
-        raise InputError(f"step_minutes must divide a day's 1440 minutes, got {step_minutes}: take 5, 10, 15 or 60")
+        raise InputError(f"step_minutes must divide the 1440 minutes of a day, got {step_minutes}: use 5, 10, 15 or 60")
     check_whole("seed", seed, low=0)
 
 

@@ -1,7 +1,7 @@
-"""The paper's four datasets in the file formats of their public homes.
+"""The paper's four datasets in the file formats of their public sources.
 
-Each function says what the dataset is and reads the files that `load_dataset` found. Scale factors are applied,
-and codes for missing readings become NaN.
+Each function reads the files of one dataset; its docstring describes the dataset. Scale factors are applied, and codes
+for missing readings become NaN.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from subcast.tables.npz import load_arrays
 from subcast.tables.text import unpacked
 
 COLLECTION = "https://github.com/laiguokun/multivariate-time-series-data"
-# How many rows the first part of ECG5000 has in each order of rows, and the checksum of each order.
+# ECG5000 is published in two orders of rows: the number of rows of the file that comes first, and a checksum.
 ECG_ROWS = {"ecg5000": 500, "ecg5000-test-first": 4500}
 ECG_ORDERS = {
     "ecg5000": "080714a0300b8698504d070844afc2d3bd7f85e594c345a50e210322e1797ccc",
@@ -35,7 +35,7 @@ def metr_la(source: Source, paths: list[Path]) -> Series:
     """METR-LA: traffic speed in mph at loop detectors on the highways of Los Angeles, March to June 2012.
 
     34,272 steps of 207 variables, every 5min; 8.11 % of the readings are missing, written as 0 at the source;
-    scale factor 1. Inputs carry the time of day.
+    scale factor 1. Inputs include the time of day.
     """
     frame = read_hdf5_frame(paths[0])
     try:
@@ -51,14 +51,14 @@ def metr_la(source: Source, paths: list[Path]) -> Series:
             missing_code=0.0,
         )
     except ValueError as error:
-        raise DataError(f"{paths[0].name} is not the table of METR-LA it should be ({error}): fetch it again") from None
+        raise DataError(f"{paths[0].name} is not the METR-LA table ({error}): download it again") from None
 
 
 def solar(source: Source, paths: list[Path]) -> Series:
     """SOLAR: output in MW of photovoltaic plants in Alabama, 2006, as modeled by NREL.
 
-    52,560 steps of 137 variables, every 10min; 0 % of the readings are missing (the nights are zeros, and are
-    values); scale factor 1.
+    52,560 steps of 137 variables, every 10min; 0 % of the readings are missing (the zeros at night are readings);
+    scale factor 1.
     """
     values = _read_matrix(paths[0])
     return Series(
@@ -91,7 +91,7 @@ def traffic(source: Source, paths: list[Path]) -> Series:
 def ecg5000(source: Source, paths: list[Path]) -> Series:
     """ECG5000: heartbeats of one patient, each row one beat, each column one of its 140 samples.
 
-    5,000 steps of 140 variables, one beat a step (no times: the beats are in no order of time); 0 % of the
+    5,000 steps of 140 variables, one beat a step (no times: the beats are not ordered in time); 0 % of the
     readings are missing; scale factor 10. The 500 rows of the UCR training file come first, then the 4,500 of the test
     file.
     """
@@ -101,14 +101,14 @@ def ecg5000(source: Source, paths: list[Path]) -> Series:
 def ecg5000_test_first(source: Source, paths: list[Path]) -> Series:
     """ECG5000 with the UCR test rows first: the order of the public file ECG_data.csv.
 
-    5,000 steps of 140 variables, one beat a step (no times: the beats are in no order of time); 0 % of the
+    5,000 steps of 140 variables, one beat a step (no times: the beats are not ordered in time); 0 % of the
     readings are missing; scale factor 10. The same beats as `ecg5000`, the 4,500 rows of the UCR test file first.
     """
     return _ecg5000(paths, "ecg5000-test-first")
 
 
 def _ecg5000(paths: list[Path], name: str) -> Series:
-    """Read the beats and put them into the order of the named dataset, whichever order the file has."""
+    """Read the beats and return them in the order of the named dataset, whatever the order of the file."""
     if paths[0].suffix == ".npz":
         arrays = load_arrays(paths[0])
         if "values" not in arrays:
@@ -121,16 +121,16 @@ def _ecg5000(paths: list[Path], name: str) -> Series:
         values = _read_matrix(paths[0])
     if len(values) == sum(ECG_ROWS.values()):
         values = _in_order(values, name, paths[0].name)
-    return Series(values * np.float32(10), tuple(f"t{place:03d}" for place in range(values.shape[1])), name=name)
+    return Series(values * np.float32(10), tuple(f"t{column:03d}" for column in range(values.shape[1])), name=name)
 
 
 def _in_order(values: NDArray[np.float32], name: str, file: str) -> NDArray[np.float32]:
-    """Put the 5,000 beats into the order of the named dataset, told by the content of the file."""
+    """Return the 5,000 beats in the order of the named dataset; the order of the file is recognized by its content."""
     order = next((known for known, digest in ECG_ORDERS.items() if digest == row_order_checksum(values)), None)
     if order is None:
         warnings.warn(
-            f"{file} has the size of ECG5000 but neither of its two known orders of rows: it is taken as it is for "
-            f"{name!r}, and figures made with it may differ",
+            f"{file} has the size of ECG5000 but neither of its two known orders of rows: its order is kept for "
+            f"{name!r}, and results may differ from the published ones",
             DataWarning,
             stacklevel=6,
         )
@@ -141,9 +141,9 @@ def _in_order(values: NDArray[np.float32], name: str, file: str) -> NDArray[np.f
 
 
 def row_order_checksum(values: NDArray[np.float32]) -> str:
-    """Return a checksum of which rows stand where: sha256 of the column of each row's smallest value.
+    """Return a checksum of the order of rows: sha256 of the column of each row's smallest value.
 
-    It does not depend on the scale or on the last digits, in which public copies differ.
+    It does not depend on the scale or on the last digits, which differ between public copies.
 
     >>> row_order_checksum(np.array([[3.0, 1.0], [0.0, 2.0]], dtype=np.float32))[:12]
     '67abdd721024'
@@ -156,7 +156,7 @@ def _grid(start: str, steps: int, freq: str) -> NDArray[np.datetime64]:
 
 
 def _read_matrix(path: Path, separator: str = ",") -> NDArray[np.float32]:
-    """Numbers separated by commas or tabs, without names (a first line that only names the columns is passed over)."""
+    """Read numbers separated by commas or tabs; a first line with column names is skipped."""
     import io
 
     raw = unpacked(path)
@@ -165,19 +165,19 @@ def _read_matrix(path: Path, separator: str = ",") -> NDArray[np.float32]:
     try:
         frame = pd.read_csv(io.BytesIO(raw), sep=separator, header=header, dtype=np.float32, encoding="utf-8-sig")
     except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path.name} is not the table of numbers it should be ({error}): fetch it again") from None
+        raise DataError(f"{path.name} is not a table of numbers ({error}): download it again") from None
     values = frame.to_numpy()
     incomplete = np.flatnonzero(np.isnan(values).any(axis=1))
     if incomplete.size:
         line = incomplete[0] + (1 if header is None else 2)
         raise DataError(
-            f"{path.name} is cut short or damaged: line {line} has fewer than {values.shape[1]} numbers; fetch it again"
+            f"{path.name} is incomplete: line {line} has fewer than {values.shape[1]} numbers; download it again"
         )
     return values
 
 
 def _names_columns(cells: list[str]) -> bool:
-    """Whether the first line is a header: no numbers, or the columns counted from 0 or 1."""
+    """Return whether the first line is a header: not all numbers, or column numbers from 0 or 1."""
     try:
         numbers = [float(cell) for cell in cells]
     except ValueError:
@@ -211,7 +211,7 @@ PUBLISHED = (
         "5min",
         0.0811,
         1,
-        "METR-LA, whole",
+        "METR-LA: all steps, all 207 sensors",
         (
             Source(
                 ("metr-la.h5",),
@@ -228,7 +228,7 @@ PUBLISHED = (
         "10min",
         0.0,
         1,
-        "SOLAR (solar_AL), whole",
+        "SOLAR (solar_AL): all steps, all 137 plants",
         (
             Source(
                 ("solar_AL.txt.gz", "solar_AL.txt"),
@@ -245,7 +245,7 @@ PUBLISHED = (
         "1h",
         0.0,
         1000,
-        "TRAFFIC, whole",
+        "TRAFFIC: all steps, all 862 sensors",
         (
             Source(
                 ("traffic.txt.gz", "traffic.txt"),
@@ -256,7 +256,15 @@ PUBLISHED = (
         traffic,
     ),
     Dataset(
-        "ecg5000", 5_000, 140, "one beat", 0.0, 10, "ECG5000, whole (train rows, then test rows)", _ECG_SOURCES, ecg5000
+        "ecg5000",
+        5_000,
+        140,
+        "one beat",
+        0.0,
+        10,
+        "ECG5000: all beats, training rows first",
+        _ECG_SOURCES,
+        ecg5000,
     ),
     Dataset(
         "ecg5000-test-first",
@@ -265,7 +273,7 @@ PUBLISHED = (
         "one beat",
         0.0,
         10,
-        "ECG5000, whole (test rows, then train rows)",
+        "ECG5000: all beats, test rows first",
         _ECG_SOURCES,
         ecg5000_test_first,
     ),

@@ -1,12 +1,12 @@
-"""ASTGCN: convolution over a given graph and over time, both led by attention.
+"""ASTGCN: convolution over a given graph and over time, both weighted by attention.
 
 Guo, Lin, Feng, Song, Wan: Attention Based Spatial-Temporal Graph Convolutional Networks for Traffic Flow
-Forecasting, AAAI 2019, with the recent-history branch alone. In its order here: spatial attention (equations 1, 2),
+Forecasting, AAAI 2019; only the branch for recent history. In the paper's order: spatial attention (equations 1, 2),
 temporal attention (equation 3), graph convolution (equation 4), convolution over time (equation 5, in mstgcn.py).
 
-The input weighted by the temporal attention is only ever summed over time or over channels, so the sums are taken
-first and it is never formed. The graph convolution takes X itself, as the authors' code does, where equation 4 of the
-paper writes the X weighted by the temporal attention.
+The input weighted by the temporal attention is only used in sums over time or over channels. The sums are computed
+first, so that weighted input is never stored. The graph convolution uses X itself, as the authors' code does, where
+equation 4 of the paper uses X weighted by the temporal attention.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from subcast.forecasters.mstgcn import GivenGraphModule, TimeConv, glorot
 
 
 class SpatialAttention(nn.Module):  # type: ignore[misc]
-    """S = softmax over i of V sigmoid((X W1) W2 (W3 X)' + b): how much j listens to i, for each window."""
+    """S = softmax over i of V sigmoid((X W1) W2 (W3 X)' + b): the weight of variable i for variable j, per window."""
 
     def __init__(self, n: int, t: int, channels: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class SpatialAttention(nn.Module):  # type: ignore[misc]
         _initialize(self)
 
     def forward(self, x: Tensor, attention: Tensor) -> Tensor:
-        """From x [b, n, t, c] and the temporal attention [b, t, t] to [b, n, n]."""
+        """Map x [b, n, t, c] and the temporal attention [b, t, t] to the spatial attention [b, n, n]."""
         b, n, t, c = x.shape
         over_time = torch.bmm((attention @ self.w1)[:, None, :], x.transpose(1, 2).reshape(b, t, n * c))  # [b, 1, n c]
         left = over_time.view(b, n, c) @ self.w2  # [b, n, t]
@@ -43,7 +43,7 @@ class SpatialAttention(nn.Module):  # type: ignore[misc]
 
 
 class TemporalAttention(nn.Module):  # type: ignore[misc]
-    """E = softmax over i of V sigmoid((X' U1) U2 (U3 X) + b): how much step j listens to step i, for each window."""
+    """E = softmax over i of V sigmoid((X' U1) U2 (U3 X) + b): the weight of step i for step j, per window."""
 
     def __init__(self, n: int, t: int, channels: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class TemporalAttention(nn.Module):  # type: ignore[misc]
         _initialize(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From x [b, n, t, c] to [b, t, t]."""
+        """Map x [b, n, t, c] to the temporal attention [b, t, t]."""
         b, n, t, c = x.shape
         left = (self.u1 @ x.view(b, n, t * c)).view(b, t, c)
         right = self.u2 @ (x @ self.u3)  # [b, c, t]
@@ -63,7 +63,7 @@ class TemporalAttention(nn.Module):  # type: ignore[misc]
 
 
 def _initialize(module: nn.Module) -> None:
-    """Glorot for matrices, [0, 1) for vectors, as the authors do."""
+    """Draw matrices by Glorot's rule and vectors from [0, 1), as the authors do."""
     for parameter in module.parameters():
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
@@ -72,7 +72,7 @@ def _initialize(module: nn.Module) -> None:
 
 
 class AttentiveChebyshevConv(nn.Module):  # type: ignore[misc]
-    """relu(sum_k (T_k * S)' X Theta_k), * entry by entry."""
+    """relu(sum_k (T_k * S)' X Theta_k), where * is the product of entries."""
 
     def __init__(self, channels_in: int, filters: int, order: int) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class AttentiveChebyshevConv(nn.Module):  # type: ignore[misc]
         glorot(self.theta)
 
     def forward(self, x: Tensor, terms: Tensor, attention: Tensor) -> Tensor:
-        """Convolve x [b, n, t, c] to [b, n, t, d], with T_1 .. and their attention [b, n, n]."""
+        """Convolve x [b, n, t, c] to [b, n, t, d] with the polynomials T_1 .. and the attention [b, n, n]."""
         flat = x.flatten(2)  # [b, n, t c]
         own = torch.diagonal(attention, dim1=1, dim2=2)  # T_0 is the identity: [b, n]
         y = (x * own[:, :, None, None]) @ self.theta[0]  # [b, n, t, d]
@@ -90,7 +90,7 @@ class AttentiveChebyshevConv(nn.Module):  # type: ignore[misc]
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """Both attentions, the graph convolution, then the convolution over time."""
+    """Temporal and spatial attention, the graph convolution, then the convolution over time."""
 
     def __init__(
         self, n: int, t: int, channels_in: int, filters: int, time_filters: int, order: int, kernel: int
@@ -102,7 +102,7 @@ class Block(nn.Module):  # type: ignore[misc]
         self.time_conv = TimeConv(channels_in, filters, time_filters, kernel)
 
     def forward(self, x: Tensor, terms: Tensor, share: float) -> Tensor:
-        """[b, n, t, c] -> [b, n, t, d]."""
+        """Map x [b, n, t, c] to [b, n, t, d]."""
         attention = self.spatial_attention(x, self.temporal_attention(x))  # [b, n, n]
         return self.time_conv(self.graph_conv(x, terms, attention), x, share)
 
@@ -117,11 +117,11 @@ class ASTGCN(GivenGraphModule):
     graph
         an adjacency [n, n], or "identity" (no edge between variables)
     blocks
-        pairs of a graph and a time convolution
+        number of blocks; each is a graph convolution and a convolution over time
     order
         number of Chebyshev polynomials
     filters, time_filters
-        channels after the graph and after the time convolution
+        channels after the graph convolution and after the convolution over time
     kernel
         width of the convolution over time
     dropout

@@ -1,14 +1,14 @@
-"""The contract that every forecaster of the package keeps.
+"""ForecastModule: the base class of the forecasters in this package.
 
-A module sees normalized values: inputs [b, t, n, f] in, forecasts [b, h, n] out. In evaluation it is deterministic,
-it leaves its input as it is, and a window's forecast does not depend on the rest of the batch.
+A module takes normalized inputs [b, t, n, f] and returns normalized forecasts [b, h, n]. In evaluation mode it is
+deterministic, it does not modify its input, and the forecast of a window does not depend on the rest of the batch.
 
-Inside the models, c is the axis of hidden channels and r = b n the rows (one for each window and variable).
+Inside the models, c is the axis of hidden channels and r = b n is the number of rows (one per window and variable).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,33 +18,35 @@ from subcast.errors import InputError
 
 
 class ForecastModule(nn.Module):  # type: ignore[misc]
-    """What the five models share: their sizes, their settings, and the checks on what comes in.
+    """Base class of the forecasters: sizes, settings and checks of the input.
 
-    A model writes `_windows(x, shared, wanted)`, which gets checked input with absent variables at the mean, that is
-    0 in every feature, and `_shared(present)` for what all windows of a call share, such as the graph.
+    A subclass implements `_windows(x, shared, wanted)`, which receives checked input in which absent variables are 0
+    in every feature (the mean), and may override `_shared(present)`, which computes once per call whatever all
+    windows have in common, such as the graph. The class attributes declare what the model can do; code that uses a
+    model reads them and never asks for the model's name.
 
     Parameters
     ----------
     n_variables, lookback, horizon, n_features
         sizes of the axes n, t, h and f
     settings
-        whatever else the model was built with: kept, so that a checkpoint can build it again
+        the other constructor arguments; stored in a checkpoint, so that the model can be built again
     """
 
-    needs_graph = False
-    """Whether the model must be given a graph."""
+    title: ClassVar[str] = ""
+    """Name of the model in tables and figures, such as "MTGNN"."""
 
-    learns_graph = False
-    """Whether the model learns a graph of its own."""
+    needs_graph: ClassVar[bool] = False
+    """Whether the constructor requires a `graph`."""
 
-    listens_along_rows = False
-    """Whether entry (i, j) of the graph lets variable i listen to variable j, and not j to i."""
+    learns_graph: ClassVar[bool] = False
+    """Whether the model can learn its graph (`graph="learned"`, then the default)."""
 
-    title = ""
-    """Name of the model in tables and figures."""
+    listens_along_rows: ClassVar[bool] = False
+    """Whether entry (i, j) of the graph passes information from j to i; if False, from i to j."""
 
     rows_at_once = 1 << 11
-    """How many windows x variables to work on together in evaluation, so that they stay in the processor's cache."""
+    """Number of windows x variables computed together in evaluation, small enough for the processor's cache."""
 
     def __init__(self, *, n_variables: int, lookback: int, horizon: int, n_features: int, **settings: Any) -> None:
         super().__init__()
@@ -60,18 +62,17 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
         Parameters
         ----------
         x
-            normalized inputs [b, t, n, f], without NaN in the variables that are there
+            normalized inputs [b, t, n, f], without NaN in the variables that are present
         present
-            [n] boolean, which variables are there: the inputs of the others count as 0 in every feature, and in graph
-            models every edge to or from them is removed. All by default.
+            [n] boolean mask of the variables that are present, all by default. The inputs of the others are set to 0
+            in every feature, and in graph models every edge to or from them is removed.
         wanted
-            [s] numbers of the variables whose forecasts are wanted, all by default; the output head leaves the
-            others out
+            [s] indices of the variables to forecast, all by default; the output layer skips the others
 
         Returns
         -------
         Tensor
-            normalized forecasts [b, h, n], or [b, h, s] when only some are wanted
+            normalized forecasts [b, h, n], or [b, h, s] with `wanted`
         """
         expected = (self.lookback, self.n_variables, self.n_features)
         if x.dim() != 4 or tuple(x.shape[1:]) != expected:
@@ -85,28 +86,30 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
                     f"present must be a boolean mask of the {self.n_variables} variables, "
                     f"got {present.dtype} of shape {tuple(present.shape)}"
                 )
-            x = torch.where(present[:, None], x, x.new_zeros(()))  # whatever stood there, NaN too
+            x = torch.where(present[:, None], x, x.new_zeros(()))  # this replaces NaN too
         if not len(x):
             return x.new_zeros(0, self.horizon, self.n_variables if wanted is None else len(wanted))
         shared = self._shared(present)
         if torch.is_grad_enabled():
             return self._windows(x, shared, wanted)
         chunk = max(1, self.rows_at_once // self.n_variables) if x.device.type == "cpu" else max(1, len(x))
-        return torch.cat([self._windows(part, shared, wanted) for part in x.split(chunk)])
+        return torch.cat([self._windows(windows, shared, wanted) for windows in x.split(chunk)])
 
     def _shared(self, present: Tensor | None) -> Any:
+        """Compute what all windows of a call have in common, such as the graph."""
         return None
 
     def _windows(self, x: Tensor, shared: Any, wanted: Tensor | None) -> Tensor:
+        """Forecast windows x [b, t, n, f]: [b, h, s]."""
         raise NotImplementedError
 
 
 def check_share(argument: str, value: float) -> None:
-    """Raise unless a setting lies in [0, 1)."""
+    """Raise an InputError unless a setting lies in [0, 1)."""
     if not 0 <= value < 1:
         raise InputError(f"{argument} must be at least 0 and below 1, got {value!r}")
 
 
 def take(x: Tensor, wanted: Tensor | None, axis: int) -> Tensor:
-    """The wanted variables along an axis, all of them when none are named."""
+    """Select the wanted variables along an axis; all of them when `wanted` is None."""
     return x if wanted is None else x.index_select(axis, wanted)

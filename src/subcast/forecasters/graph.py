@@ -1,6 +1,7 @@
-"""Graphs: adjacency from data, what a forward pass does with one, Laplacian and Chebyshev polynomials.
+"""Graphs: adjacency from data, Laplacian, Chebyshev polynomials, and fast products with a graph.
 
-An adjacency is [n, n]; entry (i, j) is the weight with which i listens to j. Its diagonal does not count.
+An adjacency is [n, n] with weights of 0 or more; its diagonal is ignored. In MTGNN and in `Propagation`, entry (i, j)
+is the weight with which i receives from j; MSTGCN and ASTGCN multiply by the transposed Laplacian.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from torch import Tensor
 
 from subcast.errors import InputError
 
-# A gathered sum does about a third of the operations a second that a dense product does, so it pays on a sparse graph.
+# A gathered sum reaches about a third of the operations per second of a dense product, so it is used on sparse graphs.
 _SPARSE_BELOW, _SPARSE_FROM = 0.25, 64
 
 
 def check_graph(graph: ArrayLike, n: int) -> Tensor:
-    """An adjacency as a float32 tensor [n, n] with nothing on its diagonal, or one clear sentence."""
+    """Return an adjacency as a float32 tensor [n, n] with a zero diagonal; raise an InputError if it is not one."""
     try:
         adjacency = torch.as_tensor(np.asarray(graph, dtype=np.float32).copy())
     except (TypeError, ValueError):
@@ -44,19 +45,19 @@ def without_absent(adjacency: Tensor, present: Tensor | None) -> Tensor:
 
 
 def correlation_graph(readings: NDArray[np.floating[Any]], neighbors: int = 20) -> NDArray[np.float32]:
-    """Link each variable to those its readings correlate with most.
+    """Connect each variable to the variables with which its readings are most strongly correlated.
 
     Parameters
     ----------
     readings
         [t, n], NaN where missing; training data only
     neighbors
-        how many links a variable has at most
+        maximum number of edges per variable
 
     Returns
     -------
     NDArray
-        [n, n], the absolute correlations of the strongest links, 0 elsewhere and on the diagonal
+        [n, n], the absolute correlations on the strongest edges, 0 elsewhere and on the diagonal
 
     Examples
     --------
@@ -66,44 +67,44 @@ def correlation_graph(readings: NDArray[np.floating[Any]], neighbors: int = 20) 
            [1.  , 0.  , 0.  ],
            [0.22, 0.  , 0.  ]], dtype=float32)
     """
-    there = ~np.isnan(readings)
-    count = np.maximum(there.sum(axis=0), 1)
-    centerd = np.where(there, readings, 0).astype(np.float64)
-    centerd = np.where(there, centerd - centerd.sum(axis=0) / count, 0)  # a missing reading counts as the mean
-    spread = np.sqrt((centerd**2).sum(axis=0))
-    unit = centerd / np.where(spread > 0, spread, 1)
+    observed = ~np.isnan(readings)
+    count = np.maximum(observed.sum(axis=0), 1)
+    centered = np.where(observed, readings, 0).astype(np.float64)
+    centered = np.where(observed, centered - centered.sum(axis=0) / count, 0)  # a missing reading counts as the mean
+    norm = np.sqrt((centered**2).sum(axis=0))
+    unit = centered / np.where(norm > 0, norm, 1)
     graph = np.abs(unit.T @ unit)
     np.fill_diagonal(graph, 0)
     n = len(graph)
     if neighbors < n:
-        # The strongest, the earlier variable first among equals.
+        # Keep the strongest edges; of equally strong ones, those of the variables that come first.
         order = np.argsort(-graph, axis=1, kind="stable")
         np.put_along_axis(graph, order[:, neighbors:], 0, axis=1)
     return graph.astype(np.float32)
 
 
 def scaled_laplacian(adjacency: Tensor, largest: float) -> Tensor:
-    """2 (D - W) / largest - I, whose eigenvalues lie in [-1, 1] when `largest` is that of D - W."""
+    """Return 2 (D - W) / largest - I; with the largest eigenvalue of D - W, its eigenvalues lie in [-1, 1]."""
     laplacian = torch.diag(adjacency.sum(1)) - adjacency
     eye = torch.eye(len(adjacency), device=adjacency.device, dtype=adjacency.dtype)
     return (2.0 / largest) * laplacian - eye if largest > 0 else -eye
 
 
 def largest_eigenvalue(adjacency: Tensor) -> float:
-    """The largest (real part of an) eigenvalue of the Laplacian D - W; 0 for a graph without edges.
+    """Return the largest real part among the eigenvalues of the Laplacian D - W; 0 for a graph without edges.
 
     >>> round(largest_eigenvalue(torch.ones(4, 4)), 4)
     4.0
     """
-    wide = adjacency.detach().cpu().double()
-    laplacian = torch.diag(wide.sum(1)) - wide
+    weights = adjacency.detach().cpu().double()
+    laplacian = torch.diag(weights.sum(1)) - weights
     if torch.equal(laplacian, laplacian.T):
         return float(torch.linalg.eigvalsh(laplacian)[-1])
     return float(torch.linalg.eigvals(laplacian).real.max())
 
 
 def chebyshev(laplacian: Tensor, order: int) -> Tensor:
-    """T_0 .. T_(order - 1) of a scaled Laplacian: T_k = 2 L T_(k-1) - T_(k-2), [order, n, n].
+    """Return T_0 .. T_(order - 1) of a scaled Laplacian: T_k = 2 L T_(k-1) - T_(k-2), [order, n, n].
 
     >>> chebyshev(torch.tensor([[0.5]]), 3).flatten()
     tensor([ 1.0000,  0.5000, -0.5000])
@@ -115,10 +116,10 @@ def chebyshev(laplacian: Tensor, order: int) -> Tensor:
 
 
 class Propagation:
-    """Multiply by one matrix many times: y[:, i] = sum_j a[i, j] x[:, j], with the gradients written out.
+    """Multiply by one matrix many times, y[:, i] = sum_j a[i, j] x[:, j], with hand-written gradients.
 
-    On a CPU a sparse matrix becomes a gathered sum over its edges, which is far less work; elsewhere, and when the
-    matrix is small or full, it is a dense product.
+    On a CPU, a product with a sparse matrix is computed as a gathered sum over its edges, which is far less work. On
+    other devices, and for small or dense matrices, it is a dense product.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class Propagation:
     Attributes
     ----------
     values
-        the entries of `a` that count, through which gradients flow: all of it [n, n], or its edges [e]
+        the entries of `a` that are used and receive gradients: all of them [n, n], or those of the edges [e]
     """
 
     def __init__(self, a: Tensor) -> None:
@@ -144,7 +145,7 @@ class Propagation:
                 self.values = a[row, column]
 
     def multiply(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        """Give a x + plus, of x and plus [b, n, w]; no gradients are recorded."""
+        """Return a x + plus for x and plus [b, n, w]; no gradients are recorded."""
         values = self.values.detach()
         if self._edges is not None:
             y = self._bags_of(len(x), transposed=False).sum(x)
@@ -154,13 +155,13 @@ class Propagation:
         return torch.baddbmm(plus, values.expand(len(x), -1, -1), x)
 
     def multiply_transposed(self, dy: Tensor) -> Tensor:
-        """The gradient of x: a' dy, [b, n, w]."""
+        """Return the gradient of x: a' dy, [b, n, w]."""
         if self._edges is not None:
             return self._bags_of(len(dy), transposed=True).sum(dy)
         return torch.matmul(self.values.detach().T, dy)
 
     def values_gradient(self, dy: Tensor, x: Tensor) -> Tensor:
-        """The gradient of the values: sum over windows and channels of dy[i] x[j]."""
+        """Return the gradient of the values: the sum over windows and channels of dy[i] x[j]."""
         if self._edges is not None:
             return self._bags_of(len(x), transposed=False).weights_gradient(dy, x)
         return torch.addbmm(dy.new_zeros(self._shape), dy, x.transpose(1, 2), beta=0)  # [n, n]
@@ -178,7 +179,7 @@ class Propagation:
 
 
 class _Bags:
-    """The edges of a sparse matrix repeated for b windows: which rows to gather into which, and their weights."""
+    """The edges of a sparse matrix repeated for b windows: source rows, target rows and weights."""
 
     def __init__(self, row: Tensor, column: Tensor, values: Tensor, b: int, n: int) -> None:
         counts = torch.bincount(row, minlength=n).repeat(b)
@@ -195,7 +196,7 @@ class _Bags:
         return y.view(x.shape)
 
     def weights_gradient(self, dy: Tensor, x: Tensor) -> Tensor:
-        """For each edge the product of what arrived at its end and what left its start, summed over windows."""
+        """Return, for each edge (i, j), dy[i] x[j] summed over windows and channels."""
         each = torch.ops.aten._embedding_bag_per_sample_weights_backward(
             dy.flatten(0, 1), x.flatten(0, 1), self._index, self._offsets, self._target, 0
         )
@@ -203,7 +204,7 @@ class _Bags:
 
 
 def propagate(a: Propagation, x: Tensor) -> Tensor:
-    """Give a x of x [b, n, w], with gradients to x and to the entries of a."""
+    """Return a x for x [b, n, w], with gradients for x and for the entries of a."""
     result: Tensor = _Propagate.apply(x, a.values, a)
     return result
 
@@ -225,18 +226,20 @@ class _Propagate(torch.autograd.Function):  # type: ignore[misc]
 
 
 def graph_polynomial(h: Tensor, matrices: Tensor, bias: Tensor, *graphs: Propagation) -> Tensor:
-    """Give bias + H M_0 + sum over the graphs of A (H M_1 + A (H M_2 + ...)): channels first, then a product a hop.
+    """Return bias + H M_0 + sum over the graphs A of A (H M_1 + A (H M_2 + ...)).
+
+    The channels are mixed first; each hop is then one product with the graph.
 
     Parameters
     ----------
     h
         [b, n, t, c], contiguous
     matrices
-        M_0, then M_1 .. M_depth of the first graph, then those of the second: [1 + depth len(graphs), c, d]
+        M_0, then M_1 .. M_depth of the first graph, then those of the second: [1 + depth x number of graphs, c, d]
     bias
         [d]
     graphs
-        each A
+        the graphs A
 
     Returns
     -------
@@ -248,8 +251,8 @@ def graph_polynomial(h: Tensor, matrices: Tensor, bias: Tensor, *graphs: Propaga
 
 
 class _Polynomial(torch.autograd.Function):  # type: ignore[misc]
-    """Backwards the hops run along the transposed graph: from U_0, the gradient of the output, U_k = A' U_(k-1) is
-    the gradient of H M_k, so one product of all U_k side by side gives the gradient of H, and one that of the M_k.
+    """The backward pass multiplies by the transposed graph: U_0 is the gradient of the output, and U_k = A' U_(k-1) is
+    the gradient of H M_k. One product with all U_k side by side gives the gradient of H, another that of the M_k.
     """
 
     @staticmethod
@@ -260,10 +263,10 @@ class _Polynomial(torch.autograd.Function):  # type: ignore[misc]
         depth = (len(matrices) - 1) // len(graphs)
         flat = h.view(b * n * t, c)
         out = torch.addmm(bias, flat, matrices[0]).view(b, n, -1)  # [b, n, t d]
-        states: list[Tensor] = []  # what each hop multiplies, needed again for the gradient of the graph
-        for place, a in enumerate(graphs):
+        states: list[Tensor] = []  # the input of each hop, used again for the gradient of the graph
+        for number, a in enumerate(graphs):
             state = None
-            for k in range((place + 1) * depth, place * depth, -1):
+            for k in range((number + 1) * depth, number * depth, -1):
                 mixed = torch.mm(flat, matrices[k]).view(b, n, -1)  # [b, n, t d]
                 state = mixed if state is None else a.multiply(state, plus=mixed)
                 states.append(state)
@@ -280,16 +283,18 @@ class _Polynomial(torch.autograd.Function):  # type: ignore[misc]
         depth, d = len(states) // len(ctx.graphs), matrices.shape[2]
         dout = dout.contiguous().view(b, n, t * d)
         slopes, dvalues = [dout], []
-        for place, a in enumerate(ctx.graphs):
+        for number, a in enumerate(ctx.graphs):
             slope, total = dout, None
-            for state in reversed(states[place * depth : (place + 1) * depth]):
-                if ctx.needs_input_grad[4 + place]:
-                    part = a.values_gradient(slope, state)
-                    total = part if total is None else total.add_(part)
+            for state in reversed(states[number * depth : (number + 1) * depth]):
+                if ctx.needs_input_grad[4 + number]:
+                    gradient = a.values_gradient(slope, state)
+                    total = gradient if total is None else total.add_(gradient)
                 slope = a.multiply_transposed(slope)
                 slopes.append(slope)
             dvalues.append(total)
-        side = torch.cat([slope.view(b * n * t, d) for slope in slopes], dim=1)  # [b n t, len(matrices) d]
-        dh = torch.mm(side, matrices.transpose(1, 2).reshape(-1, c)).view(h.shape) if ctx.needs_input_grad[0] else None
-        dmatrices = torch.mm(h.view(-1, c).T, side).view(c, -1, d).transpose(0, 1)
+        side_by_side = torch.cat([slope.view(b * n * t, d) for slope in slopes], dim=1)  # [b n t, len(matrices) d]
+        dh = None
+        if ctx.needs_input_grad[0]:
+            dh = torch.mm(side_by_side, matrices.transpose(1, 2).reshape(-1, c)).view(h.shape)
+        dmatrices = torch.mm(h.view(-1, c).T, side_by_side).view(c, -1, d).transpose(0, 1)
         return dh, dmatrices, dout.view(-1, d).sum(0), None, *dvalues

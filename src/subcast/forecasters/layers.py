@@ -1,4 +1,4 @@
-"""The few operations the models spend their time in, written for speed; tests compare each with its plain form."""
+"""The operations in which the models spend most of their time, written for speed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LEVELS = 1 << 16
 
 
 def dropout(x: Tensor, share: float, training: bool) -> Tensor:
-    """Set a share of the entries to 0 and raise the rest to keep the mean: `torch.nn.functional.dropout`.
+    """Set a share of the entries to 0 and scale the others to keep the mean, as `torch.nn.functional.dropout` does.
 
-    On a CPU most of its time would go into drawing one random float for each entry; here four entries share one
-    random number of 64 bits, so that the share is right to 1 / 65,536.
+    On a CPU, torch spends most of the time on drawing one random float per entry. Here four entries share one random
+    number of 64 bits, so the share is exact to 1 / 65,536.
     """
     if not training or share == 0.0:
         return x
@@ -25,7 +25,7 @@ def dropout(x: Tensor, share: float, training: bool) -> Tensor:
 
 
 def dropout_mask(shape: torch.Size | tuple[int, ...], share: float) -> Tensor:
-    """Zeros with the probability `share`, elsewhere 1 / (1 - share), on the CPU."""
+    """Return a mask on the CPU that is 0 with probability `share` and 1 / (1 - share) elsewhere."""
     count = torch.Size(shape).numel()
     threshold = round(share * _LEVELS)
     bits = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
@@ -35,9 +35,9 @@ def dropout_mask(shape: torch.Size | tuple[int, ...], share: float) -> Tensor:
 
 
 def time_conv(x: Tensor, weight: Tensor, bias: Tensor, padding: tuple[int, int] = (0, 0)) -> Tensor:
-    """Convolve over time: y[:, j] = bias + sum_i x[:, j + i - padding[0]] weight[i], zeros outside.
+    """Convolve over time: y[:, j] = bias + sum_i x[:, j + i - padding[0]] weight[i], with zeros outside.
 
-    Each output step is one matrix product with a stretch of x as it lies in memory, so nothing is copied.
+    Each output step is one matrix product with consecutive steps of x as they lie in memory, so nothing is copied.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def time_conv(x: Tensor, weight: Tensor, bias: Tensor, padding: tuple[int, int] 
     bias
         [d]
     padding
-        steps of zeros before and after
+        number of zero steps before and after
 
     Returns
     -------
@@ -96,7 +96,7 @@ class _TimeConv(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _stretches(steps: int, taps: int, t: int, before: int) -> list[tuple[int, int, int]]:
-    """For each output step: the first and last input step it sees, and how many taps fall before the first."""
+    """Return per output step the start and end of its input steps, and how many taps lie before the first of them."""
     stretches = []
     for j in range(steps):
         start = j - before
@@ -106,10 +106,10 @@ def _stretches(steps: int, taps: int, t: int, before: int) -> list[tuple[int, in
 
 
 def gate(z: Tensor, share: float, training: bool) -> Tensor:
-    """tanh(filter) * sigmoid(gate), then dropout, of z [r, t, 2, c] that holds (-2 filter, gate).
+    """Return tanh(filter) * sigmoid(gate), then dropout, for z [r, t, 2, c] that holds (-2 filter, gate).
 
-    tanh(v) = 1 - 2 sigmoid(-2 v) and the sigmoid is several times cheaper on a CPU, so one sigmoid over z serves
-    both; the factor -2 costs nothing, since it goes into the weights that made z.
+    tanh(v) = 1 - 2 sigmoid(-2 v), and the sigmoid is several times cheaper on a CPU, so one sigmoid over z computes
+    both. The factor -2 costs nothing, because it is part of the weights that produce z.
     """
     if torch.is_grad_enabled() and z.requires_grad:
         mask = None

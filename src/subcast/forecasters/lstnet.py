@@ -1,11 +1,11 @@
-"""LSTNet: convolution over all variables, recurrence over time and over skips of time, and a linear highway.
+"""LSTNet: convolution over all variables, recurrence over time and over skipped time, and a linear highway.
 
 Lai, Chang, Yang, Liu: Modeling Long- and Short-Term Temporal Patterns with Deep Neural Networks, SIGIR 2018. In the
-order of its section 3 here: convolution (3.2), recurrence (3.3), recurrent skip (3.4), autoregressive highway (3.6).
+order of the paper's section 3: convolution (3.2), recurrence (3.3), recurrent skip (3.4), autoregressive highway (3.6).
 
-The original forecasts one step; here its two last layers have an output for each step of the horizon. Its skip and
-highway of 24 steps do not fit a lookback of 12: the skip is 3 by default, so that the skip recurrence sees the six
-latest convolved steps as two of each of three phases, and the highway is 12.
+The original forecasts one step; here the last two layers have one output per step of the horizon. The published skip
+and highway of 24 steps are longer than a lookback of 12. By default the skip is 3, so that the skip recurrence uses the
+six latest convolved steps as two steps of each of three phases, and the highway is 12.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class LSTNet(ForecastModule):
     n_variables, lookback, horizon, n_features
         sizes of the axes n, t, h and f
     conv_filters, kernel
-        filters of the convolution over all variables, and its width in steps (at most the lookback)
+        number of filters and width in steps of the convolution over all variables (the width is at most the lookback)
     hidden
         size of the GRU
     skip, skip_hidden
-        how many steps the skip-GRU jumps, and its size; 0 leaves it out
+        number of steps that the skip-GRU skips (0 removes it), and its size
     highway
-        how many of the latest steps the linear part sees (at most the lookback); 0 leaves it out
+        number of latest steps in the linear highway (at most the lookback); 0 removes it
     dropout
         share of the hidden values set to 0 in training
 
@@ -45,7 +45,6 @@ class LSTNet(ForecastModule):
     """
 
     title = "LSTNet"
-
     rows_at_once = 1 << 17
 
     def __init__(
@@ -85,7 +84,7 @@ class LSTNet(ForecastModule):
         kernel = min(kernel, lookback)
         steps = lookback - kernel + 1
         self.skip = min(skip, steps)
-        self.phases = steps // self.skip if self.skip else 0  # how many steps of each phase the skip-GRU sees
+        self.phases = steps // self.skip if self.skip else 0  # steps of each phase in the skip-GRU
         self.conv = nn.Conv1d(n_variables * n_features, conv_filters, kernel)
         self.gru = nn.GRU(conv_filters, hidden, batch_first=True)
         self.skip_gru = nn.GRU(conv_filters, skip_hidden, batch_first=True) if self.skip else None

@@ -1,8 +1,8 @@
 """MSTGCN: convolution over a given graph and over time, without attention.
 
 Guo, Lin, Feng, Song, Wan: Attention Based Spatial-Temporal Graph Convolutional Networks for Traffic Flow
-Forecasting, AAAI 2019; the variant that its section on experiments calls MSTGCN, with the recent-history branch
-alone. In its order here: the graph convolution, the convolution over time, the output.
+Forecasting, AAAI 2019: the variant that the section on experiments calls MSTGCN; only the branch for recent history.
+In the paper's order: the graph convolution, the convolution over time, the output.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from subcast.forecasters.layers import dropout, time_conv
 
 
 def glorot(stack: Tensor) -> None:
-    """Draw each matrix of a stack [order, c, d]; as a whole, torch would take it for the kernel of a convolution."""
+    """Initialize each matrix of a stack [order, c, d]; torch would treat the whole stack as one convolution kernel."""
     for matrix in stack.detach():
         nn.init.xavier_uniform_(matrix)
 
@@ -44,18 +44,18 @@ class ChebyshevConv(nn.Module):  # type: ignore[misc]
         glorot(self.theta)
 
     def forward(self, x: Tensor, laplacian: Propagation) -> Tensor:
-        """Convolve x [b, n, t, c] to [b, n, t, d]; the propagation multiplies by the transposed Laplacian."""
+        """Convolve x [b, n, t, c] to [b, n, t, d]; `laplacian` multiplies by the transposed Laplacian."""
         powers = self._powers()  # [order, c, d]
         order, c, d = powers.shape
         if c >= d:
             return F.relu(graph_polynomial(x, powers, powers.new_zeros(d), laplacian))
-        hops = [x]  # few channels come in: propagate those
+        hops = [x]  # fewer input than output channels: propagate the input
         for _ in range(1, order):
             hops.append(propagate(laplacian, hops[-1].flatten(2)).view(x.shape))
         return F.relu(torch.cat(hops, dim=-1) @ powers.reshape(order * c, d))
 
     def _powers(self) -> Tensor:
-        """The weights collected by power of the Laplacian, in place of by polynomial."""
+        """Return the weights of the powers of the Laplacian, computed from those of the polynomials."""
         order = len(self.theta)
         coefficients = torch.zeros(order, order)  # T_k = sum_j coefficients[k, j] L^j
         for k in range(order):
@@ -68,7 +68,7 @@ class ChebyshevConv(nn.Module):  # type: ignore[misc]
 
 
 class TimeConv(nn.Module):  # type: ignore[misc]
-    """Equation 5: a convolution over time beside a 1 x 1 residual one, then relu and normalization over channels."""
+    """Equation 5: a convolution over time plus a 1 x 1 residual, then relu and normalization over channels."""
 
     def __init__(self, channels_in: int, filters: int, time_filters: int, kernel: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class TimeConv(nn.Module):  # type: ignore[misc]
         self.norm = nn.LayerNorm(time_filters)
 
     def forward(self, h: Tensor, x: Tensor, share: float) -> Tensor:
-        """From the graph convolution h [b, n, t, c] and the block's input x to [b, n, t, d]."""
+        """Map the graph convolution h [b, n, t, c] and the input x of the block to [b, n, t, d]."""
         width = self.time.kernel_size[0]
         before = (width - 1) // 2
         kernel = self.time.weight.permute(2, 1, 0).contiguous()  # [taps, c, d]
@@ -95,15 +95,15 @@ class Block(nn.Module):  # type: ignore[misc]
         self.time_conv = TimeConv(channels_in, filters, time_filters, kernel)
 
     def forward(self, x: Tensor, laplacian: Propagation, share: float) -> Tensor:
-        """[b, n, t, c] -> [b, n, t, d]."""
+        """Map x [b, n, t, c] to [b, n, t, d]."""
         return self.time_conv(self.graph_conv(x, laplacian), x, share)
 
 
 class GivenGraphModule(ForecastModule):
-    """What MSTGCN and ASTGCN share: a given graph, and an output convolution over all of time.
+    """Base class of MSTGCN and ASTGCN: a given graph, and an output convolution over all time steps.
 
-    With absent variables the Laplacian is made again from the edges that are left, scaled by the largest eigenvalue of
-    the whole graph, which is what the weights were trained with.
+    When variables are absent, the Laplacian is computed from the remaining edges and scaled by the largest eigenvalue
+    of the full graph, with which the weights were trained.
     """
 
     needs_graph = True
@@ -128,7 +128,7 @@ class GivenGraphModule(ForecastModule):
         self.output = nn.Linear(self.lookback * time_filters, self.horizon)
 
     def adjacency(self, present: Tensor | None = None) -> Tensor:
-        """The graph [n, n] as it is used, without edges to or from absent variables."""
+        """Return the graph [n, n] without edges to or from absent variables."""
         return without_absent(self.graph, present)
 
     def _laplacian(self, present: Tensor | None) -> Tensor:
@@ -148,11 +148,11 @@ class MSTGCN(GivenGraphModule):
     graph
         an adjacency [n, n], or "identity" (no edge between variables)
     blocks
-        pairs of a graph and a time convolution
+        number of blocks; each is a graph convolution and a convolution over time
     order
         number of Chebyshev polynomials
     filters, time_filters
-        channels after the graph and after the time convolution
+        channels after the graph convolution and after the convolution over time
     kernel
         width of the convolution over time
     dropout

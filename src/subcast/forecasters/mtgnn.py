@@ -1,18 +1,19 @@
-"""MTGNN: a graph between the variables is learned together with the forecast.
+"""MTGNN: learns a graph between the variables together with the forecast.
 
 Wu, Pan, Long, Jiang, Chang, Zhang: Connecting the Dots: Multivariate Time Series Forecasting with Graph Neural
-Networks, KDD 2020. Read from section 4 of the paper and from the authors' published settings; in its order here:
+Networks, KDD 2020. Written from section 4 of the paper and the authors' published settings, in the paper's order:
 graph learning (4.2), mix-hop propagation (4.3), dilated inception (4.4), skip connections and output (4.5).
 
-Three rewritings make it fast, none of which changes what is computed. Data lie as [b, n, t, c], so that every
-1 x 1 convolution is a matrix product. The kernels of an inception layer are padded to the widest and applied
-together. And since the first convolution is linear and follows another linear map, the two are one, which reads the
-few raw features in place of 32 channels.
+Three changes make it fast without changing the result. Data are stored as [b, n, t, c], so that every 1 x 1
+convolution is a matrix product. The kernels of an inception layer are padded to the widest one and applied together.
+The first convolution follows another linear map, so the two are merged into one, which reads the few raw features
+instead of 32 channels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -27,11 +28,12 @@ from subcast.forecasters.layers import dropout, gate, time_conv
 
 
 class GraphLearning(nn.Module):  # type: ignore[misc]
-    """Section 4.2: A = relu(tanh(alpha (M1 M2' - M2 M1'))), the strongest `neighbors` entries of each row kept.
+    """Section 4.2: A = relu(tanh(alpha (M1 M2' - M2 M1'))), keeping the `neighbors` strongest entries of each row.
 
-    The strongest are found before the tanh, where large entries still differ, and forecasts draw nothing at random.
-    With noise, training finds them after the tanh and a draw of [0, noise) is added to each, as the authors' code does
-    (there in forecasts too): while the tanh is saturated, each pass then takes other neighbors of many equal ones.
+    The strongest entries are selected before the tanh, where large entries still differ, and forecasts use no random
+    numbers. With noise, training selects them after the tanh and adds a random number from [0, noise) to each, as the
+    authors' code does (which also adds it in forecasts). While the tanh is saturated, many entries are equal, and each
+    training pass then keeps different neighbors.
     """
 
     def __init__(self, n_variables: int, embedding: int, neighbors: int, saturation: float, noise: float) -> None:
@@ -41,7 +43,7 @@ class GraphLearning(nn.Module):  # type: ignore[misc]
         self.linear1, self.linear2 = nn.Linear(embedding, embedding), nn.Linear(embedding, embedding)
 
     def forward(self, present: Tensor | None) -> Tensor:
-        """The adjacency [n, n]."""
+        """Return the adjacency [n, n] without edges to or from absent variables."""
         m1 = torch.tanh(self.saturation * self.linear1(self.embedding1.weight))  # [n, embedding]
         m2 = torch.tanh(self.saturation * self.linear2(self.embedding2.weight))
         score = m1 @ m2.T - m2 @ m1.T  # [n, n]
@@ -54,10 +56,10 @@ class GraphLearning(nn.Module):  # type: ignore[misc]
 
 
 class MixHop(nn.Module):  # type: ignore[misc]
-    """Section 4.3, along the edges and against them: H_k = beta H + (1 - beta) A H_(k-1), out = sum_k H_k W_k.
+    """Section 4.3, along and against the edges: H_k = beta H + (1 - beta) A H_(k-1), out = sum_k H_k W_k.
 
-    As a polynomial of A, with W_k collected by power, out = H M_0 + A (H M_1 + A (H M_2 + ...)): the channels are
-    mixed first, and each propagation is one product.
+    Computed as a polynomial of A with one matrix per power: out = H M_0 + A (H M_1 + A (H M_2 + ...)). The channels
+    are mixed first, and each propagation is one product.
     """
 
     def __init__(self, channels_in: int, channels_out: int, depth: int, retain: float) -> None:
@@ -67,12 +69,13 @@ class MixHop(nn.Module):  # type: ignore[misc]
         self.backwards = nn.Linear((depth + 1) * channels_in, channels_out)
 
     def powers(self) -> tuple[Tensor, Tensor]:
-        """M_0, then M_1 .. M_depth along the edges, then against them [1 + 2 depth, c, d]; and the bias."""
+        """Return M_0, M_1 .. M_depth along the edges and those against the edges [1 + 2 depth, c, d], and the bias."""
         along, against = self._collect(self.forwards.weight), self._collect(self.backwards.weight)
         first = along[0] + against[0]
         return torch.stack([first, *along[1:], *against[1:]]), self.forwards.bias + self.backwards.bias
 
     def _collect(self, weight: Tensor) -> list[Tensor]:
+        """Return the matrix of each power of A, computed from W_0 .. W_depth."""
         hops = weight.view(weight.shape[0], self.depth + 1, -1).unbind(1)  # each [d, c]
         matrices = []
         for k in range(self.depth + 1):
@@ -86,7 +89,7 @@ class MixHop(nn.Module):  # type: ignore[misc]
 
 
 class Inception(nn.Module):  # type: ignore[misc]
-    """Section 4.4: convolutions over time of several widths side by side, for a filter and for a gate."""
+    """Section 4.4: parallel convolutions over time of several widths, for a filter and for a gate."""
 
     def __init__(self, channels_in: int, channels_out: int, kernels: Sequence[int]) -> None:
         super().__init__()
@@ -95,19 +98,19 @@ class Inception(nn.Module):  # type: ignore[misc]
         self.gates = nn.ModuleList(nn.Conv1d(channels_in, share, width) for width in kernels)
 
     def merged(self) -> tuple[Tensor, Tensor]:
-        """All kernels as one, (-2 filter, gate) as `layers.gate` wants them: [taps, c, 2 d] and the bias [2 d]."""
+        """Return all kernels as one [taps, c, 2 d] and its bias [2 d], as (-2 filter, gate) for `layers.gate`."""
         widest = max(conv.kernel_size[0] for conv in self.filters)
         weights, biases = [], []
         for convs, factor in ((self.filters, -2.0), (self.gates, 1.0)):
             for conv in convs:
-                # A narrow kernel sees the latest steps of what the widest sees.
+                # A narrow kernel covers the latest of the steps that the widest kernel covers.
                 weights.append(F.pad(factor * conv.weight, (widest - conv.kernel_size[0], 0)))  # [share, c, taps]
                 biases.append(factor * conv.bias)
         return torch.cat(weights).permute(2, 1, 0), torch.cat(biases)
 
 
 class Layer(nn.Module):  # type: ignore[misc]
-    """One temporal and one graph convolution; `steps` is how many time steps are left after the first."""
+    """One temporal and one graph convolution; `steps` is the number of time steps after the temporal one."""
 
     def __init__(
         self,
@@ -123,9 +126,9 @@ class Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.steps = steps
         self.inception = Inception(residual_channels, conv_channels, kernels)
-        self.skip = nn.Linear(steps * conv_channels, skip_channels)  # a convolution as wide as the time that is left
+        self.skip = nn.Linear(steps * conv_channels, skip_channels)  # a convolution over all `steps`
         self.mix_hop = MixHop(conv_channels, residual_channels, depth, retain)
-        # What the published model would use in place of graph convolution; part of its 308,796 parameters.
+        # The published model uses this layer if graph convolution is off; it counts in its 308,796 parameters.
         self.no_graph = nn.Linear(conv_channels, residual_channels)
         self.scale = nn.Parameter(torch.ones(n_variables, steps, residual_channels))
         self.shift = nn.Parameter(torch.zeros(n_variables, steps, residual_channels))
@@ -138,7 +141,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         share: float,
         wanted: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """From what the inception gave, z [b, n, t, 2 c], to the layer's output [b, n, t, c] and its skip [b, s, c]."""
+        """Map the inception's output z [b, n, t, 2 c] to the layer's output [b, n, t, c] and its skip [b, s, c]."""
         b, n, t, _ = z.shape
         h = gate(z.view(b * n, t, 2, -1), share, self.training)  # [b n, t, c]
         h = h.view(b, n, t, -1)
@@ -155,24 +158,24 @@ class MTGNN(ForecastModule):
     n_variables, lookback, horizon, n_features
         sizes of the axes n, t, h and f
     layers
-        pairs of a temporal and a graph convolution
+        number of layers; each is a temporal and a graph convolution
     depth
-        hops of a graph convolution
+        number of hops of a graph convolution
     neighbors
-        edges a variable has at most
+        maximum number of edges per variable
     embedding
-        size of the two vectors of a variable from which the graph is learned
+        size of the two embedding vectors per variable from which the graph is learned
     kernels
         widths of the temporal convolutions (dilation 1)
     conv_channels, residual_channels, skip_channels, end_channels
         widths of the hidden layers
     retain
-        beta of the mix-hop propagation: how much of a variable's own state each hop keeps
+        beta of the mix-hop propagation: the share of a variable's own state that each hop keeps
     saturation
         alpha of the graph learning
     graph_noise
-        in training, random numbers up to this are added to the strengths of the edges before the strongest are kept;
-        the authors' code has 0.01. Forecasts are never drawn at random
+        in training, random numbers up to this value are added to the edge weights before the strongest edges are
+        selected; the authors' code uses 0.01. Forecasts never use random numbers
     dropout
         share of the hidden values set to 0 in training
     graph
@@ -229,67 +232,52 @@ class MTGNN(ForecastModule):
             saturation=saturation,
             dropout=dropout,
             graph=graph if isinstance(graph, str) else "given",
-            # Only where there is some: a model without is stored as it always was.
+            # Stored only if it is not 0, so that checkpoints without noise keep their format.
             **({"graph_noise": graph_noise} if graph_noise else {}),
         )
-        for argument in ("layers", "depth", "neighbors", "embedding"):
-            check_whole(argument, self.settings[argument])
-        for argument in ("conv_channels", "residual_channels", "skip_channels", "end_channels"):
-            check_whole(argument, self.settings[argument])
-        for width in kernels:
-            check_whole("each of kernels", width)
-        if not saturation > 0:
-            raise InputError(f"saturation must be above 0, got {saturation!r}: at 0 there is no graph to learn")
-        if not graph_noise >= 0:
-            raise InputError(f"graph_noise must be 0 or more, got {graph_noise!r}")
-        check_share("dropout", dropout)
-        check_share("retain", retain)
-        if not kernels or conv_channels % len(kernels):
-            raise InputError(
-                f"conv_channels must be a multiple of the {len(kernels)} kernels, got {conv_channels}: "
-                "each kernel has an equal share of the channels"
-            )
+        _check_settings(self.settings, graph_noise)
         self.dropout = dropout
         self.graph_learning: GraphLearning | None = None
         if isinstance(graph, str) and graph == "learned":
             self.graph_learning = GraphLearning(n_variables, embedding, neighbors, saturation, graph_noise)
-        elif isinstance(graph, str) and graph == "identity":
-            self.register_buffer("graph", torch.zeros(n_variables, n_variables))  # the propagation adds self-loops
-        elif isinstance(graph, str):
-            raise InputError(f"graph must be 'learned', 'identity' or an adjacency [n, n], got {graph!r}")
         else:
-            self.register_buffer("graph", check_graph(graph, n_variables))
+            self.register_buffer("graph", _given_graph(graph, n_variables))
+        self._make_layers()
 
-        lost = max(kernels) - 1  # time steps that each layer takes away
-        steps = max(lookback, layers * lost + 1)
-        self.padding = steps - lookback
-        self.start = nn.Linear(n_features, residual_channels)
-        self.skip_start = nn.Linear(steps * n_features, skip_channels)
+    def _make_layers(self) -> None:
+        """Create the weights of sections 4.3 to 4.5, in the order in which they are drawn at random."""
+        settings, layers = self.settings, self.settings["layers"]
+        residual, skip, end = (settings[f"{name}_channels"] for name in ("residual", "skip", "end"))
+        shortening = max(settings["kernels"]) - 1  # each layer shortens the time axis by this many steps
+        steps = max(self.lookback, layers * shortening + 1)
+        self.padding = steps - self.lookback
+        self.start = nn.Linear(self.n_features, residual)
+        self.skip_start = nn.Linear(steps * self.n_features, skip)
         self.layers = nn.ModuleList(
             Layer(
-                n_variables,
-                steps - (j + 1) * lost,
-                residual_channels,
-                conv_channels,
-                skip_channels,
-                kernels,
-                depth,
-                retain,
+                self.n_variables,
+                steps - (j + 1) * shortening,
+                residual,
+                settings["conv_channels"],
+                skip,
+                settings["kernels"],
+                settings["depth"],
+                settings["retain"],
             )
             for j in range(layers)
         )
-        self.skip_end = nn.Linear((steps - layers * lost) * residual_channels, skip_channels)
-        self.end1 = nn.Linear(skip_channels, end_channels)
-        self.end2 = nn.Linear(end_channels, horizon)
+        self.skip_end = nn.Linear((steps - layers * shortening) * residual, skip)
+        self.end1 = nn.Linear(skip, end)
+        self.end2 = nn.Linear(end, self.horizon)
 
     def adjacency(self, present: Tensor | None = None) -> Tensor:
-        """The graph [n, n] as it is used, without edges to or from absent variables."""
+        """Return the graph [n, n] without edges to or from absent variables."""
         if self.graph_learning is not None:
             return self.graph_learning(present)
         return without_absent(self.graph, present)
 
     def _shared(self, present: Tensor | None) -> tuple[Propagation, Propagation]:
-        """Both directions of the graph with self-loops, rows adding up to 1."""
+        """Return both directions of the graph, with self-loops and with rows that sum to 1."""
         adjacency = self.adjacency(present)
         adjacency = adjacency + torch.eye(len(adjacency), device=adjacency.device)
         along, against = adjacency, adjacency.T
@@ -302,8 +290,8 @@ class MTGNN(ForecastModule):
         x = x.transpose(1, 2).contiguous()  # [b, n, t, f]
         b, n, t, f = x.shape
         share = self.dropout
-        seen = dropout(take(x, wanted, 1).flatten(2), share, self.training)  # [b, s, t f]
-        skip = F.linear(seen, self.skip_start.weight[:, self.padding * f :], self.skip_start.bias)  # [b, s, skip]
+        inputs = dropout(take(x, wanted, 1).flatten(2), share, self.training)  # [b, s, t f]
+        skip = F.linear(inputs, self.skip_start.weight[:, self.padding * f :], self.skip_start.bias)  # [b, s, skip]
         z, residual = self._first_inception(x.view(b * n, t, f), self.layers[0])  # [b n, t, 2 c], [b n, t, c]
         for layer, following in zip(self.layers, [*self.layers[1:], None], strict=True):
             h, more = layer(z.view(b, n, layer.steps, -1), residual.view(b, n, layer.steps, -1), graph, share, wanted)
@@ -315,10 +303,41 @@ class MTGNN(ForecastModule):
         return self.end2(F.relu(self.end1(skip))).transpose(1, 2)  # [b, h, s]
 
     def _first_inception(self, rows: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:
-        """Start convolution and first inception as one, and the start convolution alone for the residual."""
+        """Return the first inception, merged with the start convolution, and the start convolution for the residual."""
         kernel, bias = layer.inception.merged()  # [taps, c, 2 d], [2 d]
         first = self.start.weight.T @ kernel  # [taps, f, 2 d]
-        constant = bias + (self.start.bias @ kernel).sum(0)  # the padding is zeros before the start convolution
+        constant = bias + (self.start.bias @ kernel).sum(0)  # the padding is zero before the start convolution
         z = time_conv(rows, first, constant, padding=(self.padding, 0))
         padded = F.pad(rows, (0, 0, max(0, layer.steps - rows.shape[1]), 0))
         return z, self.start(padded[:, -layer.steps :])
+
+
+def _check_settings(settings: dict[str, Any], graph_noise: float) -> None:
+    """Raise an InputError for the first setting of an MTGNN that is out of range."""
+    sizes = ("layers", "depth", "neighbors", "embedding")
+    channels = ("conv_channels", "residual_channels", "skip_channels", "end_channels")
+    for argument in (*sizes, *channels):
+        check_whole(argument, settings[argument])
+    kernels = settings["kernels"]
+    for width in kernels:
+        check_whole("each of kernels", width)
+    if not settings["saturation"] > 0:
+        raise InputError(f"saturation must be above 0, got {settings['saturation']!r}: at 0 no graph can be learned")
+    if not graph_noise >= 0:
+        raise InputError(f"graph_noise must be 0 or more, got {graph_noise!r}")
+    check_share("dropout", settings["dropout"])
+    check_share("retain", settings["retain"])
+    if not kernels or settings["conv_channels"] % len(kernels):
+        raise InputError(
+            f"conv_channels must be a multiple of the {len(kernels)} kernels, got {settings['conv_channels']}: "
+            "each kernel has an equal share of the channels"
+        )
+
+
+def _given_graph(graph: str | ArrayLike, n_variables: int) -> Tensor:
+    """Return the adjacency [n, n] of a graph that is not learned."""
+    if not isinstance(graph, str):
+        return check_graph(graph, n_variables)
+    if graph == "identity":
+        return torch.zeros(n_variables, n_variables)  # the propagation adds self-loops
+    raise InputError(f"graph must be 'learned', 'identity' or an adjacency [n, n], got {graph!r}")

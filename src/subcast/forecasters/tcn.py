@@ -1,11 +1,12 @@
 """TCN: residual blocks of causal dilated convolutions over time, the variables being the channels.
 
 Bai, Kolter, Koltun: An Empirical Evaluation of Generic Convolutional and Recurrent Networks for Sequence Modeling,
-2018. In the order of its section 3 here: causal and dilated convolutions (3.1, 3.2), residual connections (3.3).
+2018. In the order of the paper's section 3: causal and dilated convolutions (3.1, 3.2), residual connections (3.3).
 
-The original is one causal network with an output at each step. Here all steps of the horizon are forecast at once from
-the last step (so only what the last step sees is computed), or one after the other, each fed back (`autoregressive`).
-Kernel 3, 128 channels, and as many blocks as it takes for the last step to see the whole lookback: two for 12 steps.
+The original is a causal network with an output at each step. Here all steps of the horizon are forecast at once from
+the last step (so only the values that the last step depends on are computed), or one step at a time, each fed back as
+input (`autoregressive`). The defaults are kernel 3, 128 channels, and enough blocks for the last step to depend on the
+whole lookback: two for 12 steps.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from subcast.forecasters.layers import dropout
 
 
 class CausalConv(nn.Module):  # type: ignore[misc]
-    """A causal dilated convolution with weight normalization, w = g v / |v|, at chosen steps only."""
+    """A causal dilated convolution with weight normalization, w = g v / |v|, computed at selected steps only."""
 
     def __init__(self, channels_in: int, channels_out: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -33,28 +34,28 @@ class CausalConv(nn.Module):  # type: ignore[misc]
         self.v, self.bias = conv.weight, conv.bias
         self.g = nn.Parameter(conv.weight.detach().flatten(1).norm(dim=1))
 
-    def sees(self, steps: Sequence[int]) -> list[int]:
-        """The input steps that these output steps depend on, negative ones being zeros."""
+    def input_steps(self, steps: Sequence[int]) -> list[int]:
+        """Return the input steps that the given output steps depend on; the input is 0 at negative steps."""
         return sorted({step - back * self.dilation for step in steps for back in range(self.kernel)})
 
     def forward(self, x: Tensor, known: Sequence[int], steps: Sequence[int]) -> Tensor:
-        """From x [b, known, c] at the known steps to [b, steps, d]."""
-        place = {step: index for index, step in enumerate(known)}
+        """Map x [b, known, c] at the known steps to [b, steps, d]."""
+        position = {step: index for index, step in enumerate(known)}
         index = [
-            place.get(step - back * self.dilation, len(known))
+            position.get(step - back * self.dilation, len(known))
             for step in steps
             for back in reversed(range(self.kernel))
         ]
-        padded = F.pad(x, (0, 0, 0, 1)) if len(known) in index else x  # a step of zeros for what lies before the first
-        seen = padded[:, index].view(len(x), len(steps), -1)  # [b, steps, kernel c]
-        # A filter that died is drawn to v = 0 by weight decay: keep it from dividing by 0.
+        padded = F.pad(x, (0, 0, 0, 1)) if len(known) in index else x  # zeros before the first step
+        inputs = padded[:, index].view(len(x), len(steps), -1)  # [b, steps, kernel c]
+        # Weight decay can bring an unused filter to v = 0: do not divide by 0.
         norm = self.v.flatten(1).norm(dim=1).clamp(min=1e-6)
         weight = self.v * (self.g / norm)[:, None, None]  # [d, c, kernel]
-        return F.linear(seen, weight.transpose(1, 2).flatten(1), self.bias)
+        return F.linear(inputs, weight.transpose(1, 2).flatten(1), self.bias)
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """relu(x + F(x)), F two convolutions, each with relu and dropout; a 1 x 1 convolution where the widths differ."""
+    """relu(x + F(x)), F two convolutions with relu and dropout; a 1 x 1 convolution of x if the widths differ."""
 
     def __init__(self, channels_in: int, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -63,8 +64,8 @@ class Block(nn.Module):  # type: ignore[misc]
         self.residual = nn.Linear(channels_in, channels) if channels_in != channels else None
 
     def forward(self, x: Tensor, known: Sequence[int], steps: Sequence[int], share: float) -> Tensor:
-        """From x [b, known, c] to [b, steps, d]."""
-        between = [step for step in self.conv2.sees(steps) if step >= 0]
+        """Map x [b, known, c] at the known steps to [b, steps, d]."""
+        between = [step for step in self.conv2.input_steps(steps) if step >= 0]
         h = dropout(F.relu(self.conv1(x, known, between)), share, self.training)
         h = dropout(F.relu(self.conv2(h, between, steps)), share, self.training)
         own = x[:, [known.index(step) for step in steps]]
@@ -83,10 +84,11 @@ class TCN(ForecastModule):
     kernel
         width of the convolutions
     blocks
-        how many, the dilation doubling from each to the next; by default as many as it takes to see the lookback
+        number of blocks; the dilation doubles from each to the next. By default as many as are needed to cover the
+        lookback
     autoregressive
-        forecast one step, feed it back, and so on; needs inputs without time features, since those of the steps to
-        come are not known
+        whether to forecast one step at a time and feed it back as input. Requires inputs without time features,
+        because the time features of future steps are not part of the input
     dropout
         share of the hidden values set to 0 in training
 
@@ -98,7 +100,6 @@ class TCN(ForecastModule):
     """
 
     title = "TCN"
-
     rows_at_once = 1 << 17
 
     def __init__(
@@ -115,10 +116,7 @@ class TCN(ForecastModule):
         dropout: float = 0.3,
     ) -> None:
         check_whole("kernel", kernel, low=2)
-        if blocks is None:
-            blocks = 1
-            while 1 + 2 * (kernel - 1) * (2**blocks - 1) < lookback:
-                blocks += 1
+        blocks = _blocks_for(lookback, kernel) if blocks is None else blocks
         super().__init__(
             n_variables=n_variables,
             lookback=lookback,
@@ -142,7 +140,7 @@ class TCN(ForecastModule):
         self.outputs = 1 if autoregressive else horizon
         widths = [n_variables * n_features] + [channels] * (blocks - 1)
         self.blocks = nn.ModuleList(
-            Block(width, channels, kernel, dilation=2**place) for place, width in enumerate(widths)
+            Block(width, channels, kernel, dilation=2**level) for level, width in enumerate(widths)
         )
         self.output = nn.Linear(channels, self.outputs * n_variables)
 
@@ -157,13 +155,13 @@ class TCN(ForecastModule):
         for _ in range(self.horizon):
             step = self._next(x, None)  # [b, 1, n]
             steps.append(take(step, wanted, 2))
-            if present is not None:  # the forecast of an absent variable is no reading: it stays at the mean
+            if present is not None:  # an absent variable stays at the mean: its forecast is not a reading
                 step = torch.where(present, step, step.new_zeros(()))
             x = torch.cat([x[:, 1:], step], dim=1)
         return torch.cat(steps, dim=1)  # [b, h, s]
 
     def _next(self, x: Tensor, wanted: Tensor | None) -> Tensor:
-        needed = [[self.lookback - 1]]  # the steps each block must give, the last block's first
+        needed = [[self.lookback - 1]]  # the output steps of each block, the last block first
         for block in reversed(self.blocks[1:]):
             needed.append(block_input(block, needed[-1]))
         known: Sequence[int] = range(self.lookback)
@@ -175,7 +173,19 @@ class TCN(ForecastModule):
         return F.linear(x[:, -1], weight.flatten(0, 1), bias.flatten()).view(len(x), *bias.shape)
 
 
+def _blocks_for(lookback: int, kernel: int) -> int:
+    """Return how many blocks the last step needs to depend on the whole lookback.
+
+    >>> _blocks_for(12, 3), _blocks_for(40, 3)
+    (2, 4)
+    """
+    blocks = 1
+    while 1 + 2 * (kernel - 1) * (2**blocks - 1) < lookback:
+        blocks += 1
+    return blocks
+
+
 def block_input(block: Block, steps: Sequence[int]) -> list[int]:
-    """The input steps that a block needs for these output steps."""
-    seen = block.conv1.sees([step for step in block.conv2.sees(steps) if step >= 0])
-    return sorted({step for step in [*seen, *steps] if step >= 0})
+    """Return the input steps that a block needs to compute the given output steps."""
+    needed = block.conv1.input_steps([step for step in block.conv2.input_steps(steps) if step >= 0])
+    return sorted({step for step in [*needed, *steps] if step >= 0})

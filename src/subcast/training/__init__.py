@@ -1,4 +1,4 @@
-"""Training: one path for all models."""
+"""Training: `train` and its `TrainConfig`, the same for all models."""
 
 from __future__ import annotations
 

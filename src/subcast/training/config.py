@@ -1,4 +1,4 @@
-"""How a model is trained: one dataclass, a preset with the paper's values, and the curriculum over the horizon."""
+"""TrainConfig: the settings of a training, the paper's preset, and the curriculum over the horizon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPER_CURRICULUM = {
     "traffic": 1000,
     "traffic-20": 1000,
 }
-"""Iterations for each further step of the horizon, by dataset; those of the parts and kin are those of the whole."""
+"""Iterations per additional step of the horizon, by dataset; a subset or stand-in uses the value of its original."""
 
 _CURRICULUM_SHARE = 0.3
 SCHEDULES = ("constant", "cosine")
@@ -28,33 +28,33 @@ SCHEDULES = ("constant", "cosine")
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train; the defaults are for people in a hurry, `TrainConfig.paper(dataset)` is the published setting.
+    """Settings of a training; the defaults favor a short one, `TrainConfig.paper(dataset)` has the published values.
 
     Parameters
     ----------
     epochs
-        how often to go through the training windows, at most
+        maximum number of passes through the training windows
     batch_size
         windows in a batch
     learning_rate, weight_decay
-        of Adam
+        parameters of the Adam optimizer
     schedule
-        "cosine": the learning rate falls to 0 along half a cosine; "constant"
+        "cosine" (the learning rate falls to 0 along half a cosine) or "constant"
     clip
-        the gradient's norm is cut to this
+        maximum norm of the gradient
     curriculum
-        the loss covers steps 1 to L of the horizon, L growing by one every so many iterations; None: such that L
-        reaches the horizon at 30 % of the planned iterations; 0: the whole horizon from the start
+        number of iterations after which the loss covers one more step of the horizon. None chooses it so that the
+        loss covers the full horizon after 30 % of the planned iterations; 0 uses the full horizon from the start
     patience
-        stop when so many epochs have brought nothing better, counted from where the curriculum is at the full horizon;
-        None: never
+        stop after this many epochs without improvement, counted once the loss covers the full horizon; None never
+        stops early
     variable_dropout
-        harden the model: in each batch a share of the variables, up to this, is absent as in the paper's Partial
-        setting, and only the others are forecast; 0 for none, only for the package's own models
+        maximum share of the variables that are absent in a batch, drawn at random; absent variables are treated as in
+        the paper's Partial setting and only the others are forecast. 0 disables it; only for models of this package
     seed
-        of the weights, the order of windows and the dropout: equal seeds give equal models, bit for bit on one machine
+        random seed for weights, order of windows and dropout; equal seeds give equal models on one machine, bit for bit
     threads
-        processor threads, what torch chooses by default
+        number of processor threads; by default torch chooses
     device
         "cpu", "gpu", or "auto"
     progress
@@ -100,10 +100,10 @@ class TrainConfig:
 
     @classmethod
     def paper(cls, dataset: str, **changes: Any) -> TrainConfig:
-        """The published setting for a dataset; it goes with windows of `split(..., protocol="paper")`."""
+        """Return the published settings for a dataset, for windows of `split(..., protocol="paper")`."""
         if dataset not in PAPER_CURRICULUM:
             raise InputError(
-                f"dataset must be one whose curriculum is published ({', '.join(PAPER_CURRICULUM)}), got {dataset!r}"
+                f"dataset must be one with a published curriculum ({', '.join(PAPER_CURRICULUM)}), got {dataset!r}"
             )
         settings: dict[str, Any] = {
             "epochs": 100,
@@ -114,11 +114,11 @@ class TrainConfig:
         return cls(**{**settings, **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings, for JSON."""
+        """Return all settings as plain values for JSON."""
         return asdict(self)
 
     def curriculum_steps(self, iterations: int, horizon: int) -> int:
-        """Iterations for each further step of the horizon, of so many planned; 0 for no curriculum.
+        """Return the iterations per additional step of the horizon, given the planned total; 0 means no curriculum.
 
         >>> TrainConfig().curriculum_steps(iterations=1100, horizon=12)
         30
@@ -129,7 +129,7 @@ class TrainConfig:
 
 
 def curriculum_level(iteration: int, steps: int, horizon: int) -> int:
-    """How many steps of the horizon the loss covers at an iteration, counted from 1.
+    """Return the number of horizon steps in the loss at an iteration, counted from 1.
 
     >>> [curriculum_level(i, 400, 12) for i in (1, 399, 400, 4399, 4400, 9999)]
     [1, 1, 2, 11, 12, 12]

@@ -1,4 +1,4 @@
-"""Windows as tensors: one normalized series in memory, from which a batch is gathered by one indexing."""
+"""Windows as tensors: one normalized series in memory, from which batches are gathered by indexing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from subcast.windows import Windows
 
 
 class TensorWindows:
-    """Batches of windows by their numbers: normalized inputs without NaN, and raw targets with NaN where none counts.
+    """Batches of windows by index: normalized inputs without NaN, and raw targets with NaN where they are missing.
 
     Parameters
     ----------
     windows
-        what to serve
+        the windows
     scaler
-        of the model
+        normalizes the readings
     means
-        [n] raw, what a missing reading counts as
+        [n] raw, the values used for missing readings
     """
 
     def __init__(self, windows: Windows, scaler: Scaler, means: NDArray[np.float64]) -> None:
@@ -39,23 +39,23 @@ class TensorWindows:
         self.inputs = torch.from_numpy(inputs)  # [steps, n, f]
         self.targets = torch.from_numpy(np.array(windows.target_values))  # [steps, n]
         self.starts = torch.as_tensor(np.asarray(windows.starts, dtype=np.int64))
-        self._seen = torch.arange(windows.lookback)
-        self._next = torch.arange(windows.lookback, windows.lookback + windows.horizon)
+        self._past = torch.arange(windows.lookback)
+        self._future = torch.arange(windows.lookback, windows.lookback + windows.horizon)
 
     def __len__(self) -> int:
-        """The number of windows."""
+        """Return the number of windows."""
         return len(self.starts)
 
-    def __getitem__(self, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs [b, t, n, f] and targets [b, h, n] of some windows."""
-        starts = self.starts[which][:, None]  # [b, 1]
-        return self.inputs[starts + self._seen], self.targets[starts + self._next]
+    def __getitem__(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the inputs [b, t, n, f] and targets [b, h, n] of the windows with these indices [b]."""
+        starts = self.starts[indices][:, None]  # [b, 1]
+        return self.inputs[starts + self._past], self.targets[starts + self._future]
 
 
 class EpochBatches:
-    """Numbers of windows, batch by batch: shuffled anew from (seed, epoch), or in order when seed is None.
+    """Indices of windows in batches: shuffled by (seed, epoch), or in order if seed is None.
 
-    The number of the epoch is asked for when the batches are, so that it is right after an interruption too.
+    `epoch` is called at the start of each epoch, so that the order is also right after an interruption.
     """
 
     def __init__(self, count: int, batch_size: int, seed: int | None = None) -> None:
@@ -63,11 +63,11 @@ class EpochBatches:
         self.epoch: Callable[[], int] = lambda: 0
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return -(-self.count // self.batch_size)
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Each batch's numbers [b]."""
+        """Yield the indices [b] of each batch."""
         if self.seed is None:
             order = torch.arange(self.count)
         else:
@@ -76,23 +76,23 @@ class EpochBatches:
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """One seed of two, for torch."""
+    """Combine a seed and an epoch into one seed for torch."""
     return int(np.random.SeedSequence((seed, epoch)).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def fingerprint(windows: Windows) -> str:
-    """A short checksum of windows, to tell whether an interrupted training goes on with the same data."""
+    """Return a short checksum of windows, with which a resumed training checks that its data are the same."""
     series = windows.series
-    parts = f"{series.values.shape} {series.variables} {series.time_features} {windows.lookback} {windows.horizon} "
-    parts += f"{windows.starts} {windows.protocol.name}"
-    checksum = zlib.crc32(parts.encode())
+    description = f"{series.values.shape} {series.variables} {series.time_features} "
+    description += f"{windows.lookback} {windows.horizon} {windows.starts} {windows.protocol.name}"
+    checksum = zlib.crc32(description.encode())
     for array in (series.values, windows.target_values):
         checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
     return f"{checksum:08x}"
 
 
 def checksum(array: NDArray[Any] | Tensor | None) -> str | None:
-    """A short checksum of an array; None for none."""
+    """Return a short checksum of an array; None for None."""
     if array is None:
         return None
     values = array.detach().cpu().numpy() if isinstance(array, Tensor) else np.asarray(array)

@@ -1,4 +1,4 @@
-"""The one LightningModule that trains every model: masked MAE in raw units, curriculum, clipping, best epoch kept."""
+"""TrainingModule: the LightningModule that trains every model (masked MAE in raw units, curriculum, best epoch)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from subcast.errors import SubcastError
+from subcast.forecasters.base import ForecastModule
 from subcast.training.config import TrainConfig, curriculum_level
 from subcast.training.data import epoch_seed
 
@@ -20,7 +21,7 @@ _LEAST_WINDOWS = 8
 
 @dataclass
 class Progress:
-    """What is known at the end of an epoch, and goes into the state for resuming."""
+    """The results up to the end of an epoch; part of the state for resuming."""
 
     history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = -1
@@ -29,7 +30,7 @@ class Progress:
     seconds: float = 0.0
 
     def stalled(self, full_from: int) -> int:
-        """How many epochs at the full horizon have brought nothing better."""
+        """Return the number of epochs without improvement, counted from epoch `full_from`."""
         last = len(self.history) - 1
         return max(0, last - max(self.best_epoch, full_from - 1)) if last >= full_from else 0
 
@@ -37,21 +38,21 @@ class Progress:
 class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
     """Train a model on (inputs, targets) batches.
 
-    A step works through its batch in parts small enough for the processor's cache, and adds up their gradients:
-    the same gradient, sooner.
+    A step splits its batch into chunks that fit the processor's cache and sums their gradients, which is faster and
+    gives the gradient of the whole batch.
 
     Parameters
     ----------
     model
-        [b, t, n, f] -> [b, h, n], normalized
+        maps normalized [b, t, n, f] to [b, h, n]
     mean, scale
-        [n] or [1], which bring forecasts back to raw units
+        [n] or [1], convert forecasts to raw units
     config
         how to train
     horizon
-        steps forecast
+        number of steps to forecast
     batches
-        in an epoch
+        number of batches in an epoch
     """
 
     def __init__(
@@ -71,25 +72,25 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         self._val_sums = torch.zeros(2, horizon, dtype=torch.float64)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam."""
+        """Return the Adam optimizer."""
         return torch.optim.Adam(
             self.model.parameters(), lr=self.config.learning_rate, weight_decay=self.config.weight_decay
         )
 
     def on_train_epoch_start(self) -> None:
-        """Start new sums."""
+        """Reset the training sums."""
         self._train_sums.zero_()
         self._epoch_started = time.perf_counter()
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_number: int) -> None:
-        """One step of the optimizer."""
+        """Take one step of the optimizer."""
         inputs, targets = batch
-        if batch_number == 0:  # so that after an interruption the dropout is what it would have been
+        if batch_number == 0:  # the same dropout after an interruption
             torch.manual_seed(epoch_seed(self.config.seed, self.current_epoch))
         iteration = self.current_epoch * self.trainer.num_training_batches + batch_number + 1
         level = curriculum_level(iteration, self.curriculum_steps, self.horizon)
         targets = targets[:, :level]
-        present = self._some_present(inputs)
+        present = self._random_present(inputs)
         if present is not None:
             targets = torch.where(present, targets, torch.nan)
         count = int(torch.isfinite(targets).sum())
@@ -98,8 +99,8 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
             group["lr"] = self._learning_rate(iteration)
         optimizer.zero_grad()
         total = 0.0
-        part = self._windows_at_once(inputs)
-        for x, y in zip(inputs.split(part), targets.split(part), strict=True):
+        chunk = self._windows_at_once(inputs)
+        for x, y in zip(inputs.split(chunk), targets.split(chunk), strict=True):
             error = self._absolute_errors(x, y, present).sum()
             self.manual_backward(error / max(count, 1))
             total += float(error.detach())
@@ -109,29 +110,29 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         self.log("train", total / max(count, 1), prog_bar=True, logger=False, batch_size=len(inputs))
 
     def on_validation_epoch_start(self) -> None:
-        """Start new sums."""
+        """Reset the validation sums."""
         self._val_sums.zero_()
 
     def validation_step(self, batch: tuple[Tensor, Tensor], batch_number: int) -> None:
-        """Add a batch's errors."""
+        """Add the errors of a batch to the validation sums."""
         inputs, targets = batch
         errors = self._absolute_errors(inputs, targets)  # [b, h, n]
         self._val_sums[0] += errors.cpu().double().sum((0, 2))  # not every device has doubles
         self._val_sums[1] += torch.isfinite(targets).sum((0, 2)).cpu()
 
     def on_validation_epoch_end(self) -> None:
-        """Average over points, and remember the weights if there were none better."""
+        """Average the errors over all points, and keep the weights if this is the best epoch."""
         sums, counts = self._val_sums
         error = float(sums.sum() / counts.sum().clamp(min=1))
         last = float(sums[-1] / counts[-1].clamp(min=1))
         train = float(self._train_sums[0] / self._train_sums[1].clamp(min=1))
         if not (math.isfinite(train) and math.isfinite(error)):
             raise SubcastError(
-                f"the training diverged in epoch {self.current_epoch + 1} (errors that are no numbers): "
-                "try a lower learning_rate or clip"
+                f"the training diverged in epoch {self.current_epoch + 1} (its errors are not finite): "
+                "lower learning_rate or clip"
             )
-        seen = (self.current_epoch + 1) * self.trainer.num_training_batches
-        level = curriculum_level(seen, self.curriculum_steps, self.horizon)
+        iteration = (self.current_epoch + 1) * self.trainer.num_training_batches
+        level = curriculum_level(iteration, self.curriculum_steps, self.horizon)
         self.progress.history.append(
             {"epoch": self.current_epoch, "level": level, "train": train, "val": error, "val_last_step": last}
         )
@@ -145,35 +146,35 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         self.log_dict({"train_loss": train, "val_last_step": last, "level": float(level)})
 
     def finished(self) -> bool:
-        """Whether all epochs are done, or so many brought nothing better that patience is over."""
+        """Return whether all epochs are done or the patience is used up."""
         if len(self.progress.history) >= self.config.epochs:
             return True
         patience = self.config.patience
         return patience is not None and self.progress.stalled(self.full_from) >= patience
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Put what was learned so far into the state."""
+        """Add the progress to the state."""
         checkpoint["progress"] = dict(vars(self.progress))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take it out again."""
+        """Read the progress from the state."""
         self.progress = Progress(**checkpoint["progress"])
 
-    def _some_present(self, inputs: Tensor) -> Tensor | None:
-        """A mask [n] with a random share of the variables absent, up to `variable_dropout`; None without."""
+    def _random_present(self, inputs: Tensor) -> Tensor | None:
+        """Draw a mask [n] with a random share of absent variables, at most `variable_dropout`; None if that is 0."""
         if not self.config.variable_dropout:
             return None
         share = self.config.variable_dropout * torch.rand(())
         order = torch.rand(inputs.shape[2])
-        present = order >= torch.minimum(share, order.max())  # at least one stays
+        present = order >= torch.minimum(share, order.max())  # at least one variable stays present
         return present.to(inputs.device)
 
     def _absolute_errors(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> Tensor:
-        """|forecast - target| in raw units, 0 where no target counts: [b, h, n]."""
+        """Return |forecast - target| in raw units [b, h, n], 0 where the target is missing."""
         forecast = self.model(inputs) if present is None else self.model(inputs, present=present)
         forecast = forecast[:, : targets.shape[1]] * self.scale + self.mean
-        counts = torch.isfinite(targets)
-        return torch.where(counts, forecast - torch.where(counts, targets, 0.0), 0.0).abs()
+        observed = torch.isfinite(targets)
+        return torch.where(observed, forecast - torch.where(observed, targets, 0.0), 0.0).abs()
 
     def _learning_rate(self, iteration: int) -> float:
         if self.config.schedule == "constant":
@@ -181,8 +182,8 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         return self.config.learning_rate * 0.5 * (1 + math.cos(math.pi * (iteration - 1) / self.iterations))
 
     def _windows_at_once(self, inputs: Tensor) -> int:
-        rows = getattr(self.model, "rows_at_once", None)
-        if rows is None or inputs.device.type != "cpu":
+        """Return how many windows of a batch to compute together."""
+        if not isinstance(self.model, ForecastModule) or inputs.device.type != "cpu":
             return len(inputs)
-        parts = math.ceil(len(inputs) / max(_LEAST_WINDOWS, 2 * rows // inputs.shape[2]))
-        return math.ceil(len(inputs) / parts)
+        chunks = math.ceil(len(inputs) / max(_LEAST_WINDOWS, 2 * self.model.rows_at_once // inputs.shape[2]))
+        return math.ceil(len(inputs) / chunks)

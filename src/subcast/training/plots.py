@@ -1,4 +1,4 @@
-"""A picture of a training."""
+"""Plot of the losses of a training."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from subcast.plots import ACCENT, INK, SOFT
 
 
 def plot_losses(history: Sequence[dict[str, float]], title: str = "") -> Any:
-    """Draw training and validation error by epoch, and how far the curriculum has come.
+    """Plot the training and validation error by epoch, and the steps of the horizon in the training loss.
 
     Parameters
     ----------
     history
-        a row for each epoch, as `TrainedForecaster.history` holds it
+        one row per epoch, as in `TrainedForecaster.history`
     title
-        above the picture
+        title of the figure
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What `subcast train` does."""
+"""`subcast train`: its output, its folder, and its errors."""
 
 import sys
 
@@ -20,32 +20,32 @@ def table(tmp_path):
     return str(tmp_path / "readings.csv")
 
 
-def test_trains_says_how_well_and_leaves_the_model(table, tmp_path, capsys):
-    output = tmp_path / "model"
-    run_training(table, "tcn", output, lookback=4, horizon=3, epochs=1, threads=1, progress=False)
-    said = capsys.readouterr().out
-    assert "best epoch 1 of 1" in said
-    assert "at step 1," in said
-    assert "at step 3" in said
-    assert TrainedForecaster.load(output).variables == ("a", "b", "c")
+def test_prints_the_error_and_saves_the_model(table, tmp_path, capsys):
+    folder = tmp_path / "model"
+    run_training(table, "tcn", folder, lookback=4, horizon=3, epochs=1, threads=1, progress=False)
+    output = capsys.readouterr().out
+    assert "best epoch 1 of 1" in output
+    assert "at step 1," in output
+    assert "at step 3" in output
+    assert TrainedForecaster.load(folder).variables == ("a", "b", "c")
 
 
-def test_a_graph_from_a_trained_folder(table, tmp_path, capsys):
+def test_graph_of_a_trained_model(table, tmp_path, capsys):
     options = {"lookback": 4, "horizon": 3, "epochs": 1, "threads": 1, "progress": False}
     run_training(table, "mtgnn", tmp_path / "first", **options)
     run_training(table, "mstgcn", tmp_path / "second", graph=str(tmp_path / "first"), **options)
     assert "graph: learned by mtgnn" in capsys.readouterr().out
 
 
-def test_unknown_presets_get_a_sentence(table, tmp_path):
-    with pytest.raises(InputError, match="preset must be 'default' or 'paper', got 'quick'"):
+def test_bad_presets_are_rejected(table, tmp_path):
+    with pytest.raises(InputError, match="--preset must be one of default, paper, got 'quick'"):
         run_training(table, "tcn", tmp_path, preset="quick")
-    with pytest.raises(InputError, match="dataset must be one whose curriculum is published"):
+    with pytest.raises(InputError, match=r"--preset paper needs a dataset with published settings .* got 'readings'"):
         run_training(table, "tcn", tmp_path, preset="paper", lookback=4, horizon=3)
 
 
 @pytest.mark.parametrize("package", ["lightning", "safetensors"])
-def test_missing_packages_get_a_sentence(table, tmp_path, monkeypatch, package):
+def test_missing_packages_are_reported(table, tmp_path, monkeypatch, package):
     for module in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.delitem(sys.modules, "subcast.training.module", raising=False)

@@ -1,0 +1,146 @@
+"""The arguments and options of the command line, with their help texts.
+
+Importing this module does not import torch, so that `subcast --help` is quick.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from subcast.forecasters import FORECASTERS
+
+_MODELS = " or ".join(", ".join(FORECASTERS).rsplit(", ", 1))
+_PRESETS = "default, or paper for the published settings"
+_TABLE_FILE = ".csv, .parquet, .h5 or .npz"
+_FIGURE_FILE = ".png, .pdf or .svg"
+
+# Options of several verbs
+
+Data = Annotated[str, Argument(help="Name of a dataset, or a file of readings.")]
+Wrapper = Annotated[Path, Argument(help="Folder that `subcast fit` wrote.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+Progress = Annotated[bool, Option("--progress/--no-progress", help="Show progress bars.")]
+Threads = Annotated[int | None, Option(help="Number of processor threads for training; torch decides by default.")]
+Device = Annotated[str, Option(help="Device for training: cpu, gpu or auto.")]
+Epochs = Annotated[int | None, Option(help="Maximum number of training epochs; the preset decides by default.")]
+Results = Annotated[Path, Option(help="Folder of the records.")]
+Plot = Annotated[Path | None, Option(help=f"Write a plot to this {_FIGURE_FILE} file.")]
+
+# subcast demo
+
+DemoOutput = Annotated[Path, Option("--output", "-o", help="Folder for the page, the plot and the wrapper.")]
+DemoSeed = Annotated[int, Option(help="Random seed for the generated clouds and for drawing the plants that report.")]
+
+# subcast train
+
+TrainOutput = Annotated[
+    Path, Option("--output", "-o", help="Folder for the model; an interrupted training in it is resumed.")
+]
+TrainModel = Annotated[str, Option(help=f"Model to train: {_MODELS}.")]
+TrainPreset = Annotated[str, Option(help=f"Settings of training and data: {_PRESETS}.")]
+TrainLookback = Annotated[int, Option(help="Number of past steps that the model uses.")]
+TrainHorizon = Annotated[int, Option(help="Number of steps to forecast.")]
+TrainSeed = Annotated[int, Option(help="Random seed for training; equal seeds give equal models.")]
+Graph = Annotated[
+    str | None,
+    Option(
+        help="Graph of a graph model: series, correlation, identity, or the folder of a trained model with a graph."
+    ),
+]
+
+# subcast fit
+
+FitOutput = Annotated[Path, Option("--output", "-o", help="Folder for the wrapper; an existing wrapper is replaced.")]
+FitModel = Annotated[
+    str, Option(help=f"Model to train ({_MODELS}), a folder that `subcast train` wrote, or a .onnx file.")
+]
+FitPreset = Annotated[
+    str | None,
+    Option(help=f"Settings of training and data: {_PRESETS}. By default those of the trained model, else default."),
+]
+FitLookback = Annotated[
+    int | None, Option(help="Number of past steps that the model uses; 12 by default, or as the model has it.")
+]
+FitHorizon = Annotated[int | None, Option(help="Number of steps to forecast; 12 by default, or as the model has it.")]
+TrainingFolder = Annotated[
+    Path | None,
+    Option(help="Folder of the training; an interrupted training in it is resumed. OUTPUT-training by default."),
+]
+Metric = Annotated[str, Option(help="Error that tuning minimizes: mae or rmse.")]
+Effort = Annotated[
+    float, Option(help="Amount of validation data that tuning uses; 0.5 uses half as many windows as 1.")
+]
+Seconds = Annotated[float | None, Option(help="Stop tuning after this many seconds, with a warning.")]
+FitLevels = Annotated[
+    list[float] | None,
+    Option("--level", help="Level of the prediction intervals, 0.9 by default; may be given several times."),
+]
+FitSeed = Annotated[int, Option(help="Random seed for training, tuning and calibration.")]
+Paper = Annotated[bool, Option("--paper", help="Use the published method instead of subcast's own.")]
+SettingTexts = Annotated[
+    list[str] | None,
+    Option("--set", help="Fix a setting of the method, such as neighbors=20; may be given several times."),
+]
+
+# subcast forecast
+
+Recent = Annotated[Path, Argument(help=f"File with the latest readings ({_TABLE_FILE}), wide or long.")]
+ForecastOutput = Annotated[Path | None, Option("--output", "-o", help="Write the forecast to this .csv file.")]
+Absent = Annotated[bool, Option("--absent", help="Also forecast the variables that are absent.")]
+ForecastLevels = Annotated[
+    list[float] | None,
+    Option("--level", help="Level of the prediction intervals, as fitted by default; may be given several times."),
+]
+
+# subcast evaluate
+
+FittedData = Annotated[
+    str, Argument(help="Data the wrapper was fitted on: name of a dataset, or a file. Its test part is used.")
+]
+Present = Annotated[str, Option(help="Variables that are present: a share (15% or 0.15) or a number (21).")]
+Draws = Annotated[int, Option(help="Number of random subsets of present variables.")]
+Every = Annotated[int, Option(help="Evaluate every Nth test window.")]
+Step = Annotated[int | None, Option(help="Step of the horizon shown in the table; the last by default.")]
+SubsetSeed = Annotated[int, Option(help="Random seed for drawing subsets.")]
+EvaluatePreset = Annotated[
+    str | None, Option(help="Split of the data: default or paper. By default the split of the fit.")
+]
+RecordOutput = Annotated[Path | None, Option("--output", "-o", help="Write the record to this .json file.")]
+
+# subcast reproduce and subcast report
+
+Experiments = Annotated[list[str] | None, Argument(help="Names of experiments, or all.")]
+Listing = Annotated[bool, Option("--list", help="List the experiments and the number of their records.")]
+Datasets = Annotated[
+    list[str] | None, Option("--dataset", help="Run only these datasets; separate several with commas.")
+]
+Models = Annotated[list[str] | None, Option("--models", help="Run only these models; separate several with commas.")]
+Seeds = Annotated[
+    int | None, Option(help="Number of trained models per dataset and model; the scale decides by default.")
+]
+ReproduceDraws = Annotated[
+    int | None, Option(help="Number of random subsets of present variables; the scale decides by default.")
+]
+ReproduceEvery = Annotated[int | None, Option(help="Evaluate every Nth test window; the scale decides by default.")]
+Scale = Annotated[str, Option(help="Size of the run: quick (minutes) or full (as in the paper).")]
+Checkpoints = Annotated[list[Path] | None, Option(help="Folder of trained models; may be given several times.")]
+Again = Annotated[bool, Option("--again", help="Re-run cells that already have a record.")]
+Page = Annotated[Path, Option("--output", "-o", help="Markdown file to write.")]
+
+# subcast datasets
+
+TableFile = Annotated[str, Argument(help=f"File of readings ({_TABLE_FILE}), or the name of a dataset.")]
+TimeColumn = Annotated[str | None, Option("--time", help="Name of the column of times.")]
+IdColumn = Annotated[str | None, Option("--id", help="Long tables: name of the column of variable names.")]
+ValueColumn = Annotated[str | None, Option("--value", help="Long tables: name of the column of readings.")]
+Rate = Annotated[
+    str | None, Option("--freq", help="Time between steps, such as 5min, if it cannot be read from the times.")
+]
+TableKey = Annotated[str | None, Option("--key", help="Name of the table in an HDF5 or NPZ file.")]
+AllVariables = Annotated[
+    bool, Option("--all", help="Show every variable, not only those with the most missing readings.")
+]
+ExportFile = Annotated[Path, Argument(help="The .csv, .parquet or .npz file to write.")]

@@ -1,0 +1,115 @@
+"""`subcast forecast`: its table, plot and JSON, and its errors."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subcast
+from commands.examples import CHECKPOINT, NAMES, PNG, refuse, run, waves
+from subcast.errors import InputError
+from subcast.series import Series
+
+
+def test_writes_the_table_and_the_plot(fitted, recent, tmp_path):
+    output, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
+    result = run("forecast", fitted[0] / "plant", recent, "-o", output, "--plot", plot)
+    assert "Forecast of 2 variables, 4 steps ahead of 1h: 2024-01-11 00:00 to 2024-01-11 03:00" in result.output
+    assert "01-11 03:00" in result.output
+    assert f"forecast written to {output}\nplot written to {plot}\n" in result.output
+    table = pd.read_csv(output)
+    assert table["variable"].tolist() == ["north"] * 4 + ["west"] * 4
+    assert {"time", "step", "mean", "lower_50", "upper_90", "observed"} <= set(table.columns)
+    assert plot.read_bytes().startswith(PNG)
+
+
+def test_equals_the_forecast_in_python(fitted, recent):
+    result = json.loads(run("forecast", fitted[0] / "plant", recent, "--json").stdout, parse_constant=refuse)
+    robust = subcast.load(fitted[0] / "plant")
+    expected = robust.predict(pd.read_csv(recent, index_col=0, parse_dates=True))
+    np.testing.assert_allclose(result["mean"], expected.mean, rtol=1e-6)
+    assert [interval["level"] for interval in result["intervals"]] == [0.5, 0.9]
+    assert (result["variables"], result["times"][0]) == (["north", "west"], "2024-01-11T00:00:00")
+
+
+def test_absent_variables_and_other_levels(fitted, recent):
+    arguments = ["forecast", fitted[0] / "plant", recent, "--json", "--absent", "--level", "0.8"]
+    result = json.loads(run(*arguments).stdout)
+    assert result["variables"] == ["north", "west", "east", "south", NAMES[4]]
+    assert [interval["level"] for interval in result["intervals"]] == [0.8]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npz", "-long.csv"])
+def test_other_file_formats_give_the_same_forecast(fitted, recent, tmp_path, ending):
+    frame = pd.read_csv(recent, index_col=0, parse_dates=True)
+    path = tmp_path / f"other{ending}"
+    if ending == "-long.csv":
+        long = frame.rename_axis("ds").reset_index().melt("ds", var_name="unique_id", value_name="y")
+        long.sample(frac=1, random_state=0).to_csv(path, index=False)
+    else:
+        Series.from_frame(frame).save(path)
+    first, second = (json.loads(run("forecast", fitted[0] / "plant", p, "--json").stdout) for p in (recent, path))
+    np.testing.assert_allclose(first["mean"], second["mean"], rtol=1e-5)
+
+
+def test_bad_readings_are_rejected(fitted, recent, tmp_path):
+    frame = pd.read_csv(recent, index_col=0)
+    cases = {
+        "recent goes back in time": frame.iloc[::-1],
+        "recent has 5 steps, and the forecaster looks back over 12": frame.iloc[-5:],
+        "did you mean 'west' for 'wset'": frame.rename(columns={"west": "wset"}),
+        "recent comes every 2h, and the forecaster was trained on steps of 1h": frame.iloc[::2],
+        "column 'west' of recent holds text": frame.astype(object).replace(frame.iloc[-1, 0], "broken"),
+        "recent has no reading of any": frame * np.nan,
+    }
+    for sentence, table in cases.items():
+        table.to_csv(tmp_path / "bad.csv")
+        with pytest.raises(InputError, match=sentence):
+            run("forecast", fitted[0] / "plant", tmp_path / "bad.csv")
+
+
+def test_bad_paths_are_rejected(fitted, recent, tmp_path):
+    for folder, file, sentence in [
+        (tmp_path / "gone", recent, "gone does not exist: give a folder that `subcast fit` or `save` wrote"),
+        (CHECKPOINT, recent, "holds a trained model, not a wrapper"),
+        (fitted[0] / "plant", tmp_path / "gone.csv", "there is no file"),
+        (fitted[0] / "plant", tmp_path, "is a folder: give one file of recent readings"),
+        (fitted[0] / "plant", fitted[0] / "plant" / "wrapper.json", "is of no known kind"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            run("forecast", folder, file)
+    with pytest.raises(InputError, match=r"the file must end in .csv, got 'forecast.xls'"):
+        run("forecast", fitted[0] / "plant", recent, "-o", tmp_path / "forecast.xls")
+
+
+def test_wrapper_without_its_model_is_rejected(recent, tmp_path):
+    train, val, _ = waves().split(6, 2)
+    robust = subcast.SubsetForecaster(lambda x: x[:, -2:, :, 0], progress=False, effort=0.1).fit(train, val)
+    robust.save(tmp_path / "plant")
+    with pytest.raises(InputError, match=r"plant was saved without its model .* load it in Python with subcast.load"):
+        run("forecast", tmp_path / "plant", recent)
+    with pytest.raises(InputError, match="so the command line cannot use it"):
+        run("evaluate", tmp_path / "plant", "clouds")
+
+
+def test_missing_package_is_reported(fitted, recent):
+    code = "import sys; sys.modules['torch'] = None; from subcast.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "forecast", str(fitted[0] / "plant"), str(recent)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs torch: install it with pip install 'subcast[models]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_level_needs_calibrated_intervals(fitted, recent, tmp_path):
+    arguments = ["fit", fitted[0] / "waves.csv", "--model", CHECKPOINT, "-o", tmp_path / "plant", "--paper"]
+    run(*arguments, "--no-progress")
+    with pytest.raises(InputError, match=r"--level needs calibrated intervals, and the wrapper in .*plant has none"):
+        run("forecast", tmp_path / "plant", recent, "--level", "0.9")
