@@ -149,7 +149,7 @@ class Series:
 
         A wide frame has a column for each variable; its times are the index, or a column called "time", "date",
         "ds" and the like. A long frame has the columns `unique_id`, `ds` and `y`, or those named here. What is
-        wrong and can be repaired is repaired, with one warning that says what was done (see `docs/data.md`).
+        wrong and can be repaired is repaired, with one warning that says what was done (see `docs/guide/data.md`).
 
         Parameters
         ----------
