@@ -123,9 +123,8 @@ guess = everything.wide[silent].iloc[-1]  # [n - s], half an hour ahead
 truth = table.loc[evening:].iloc[6][silent]
 print(f"At {evening:%H:%M} two sensors report; quality {everything.quality!r}")
 print(f"the 14 silent ones, forecast half an hour ahead: mean error {np.abs(guess - truth).mean():.1f} km/h")
-print(
-    f"the same with the usual speed of each:           mean error {np.abs(table[silent].mean() - truth).mean():.1f} km/h"
-)
+usual_error = np.abs(table[silent].mean() - truth).mean()
+print(f"the same with the usual speed of each:           mean error {usual_error:.1f} km/h")
 # --8<-- [end:virtual]
 
 
