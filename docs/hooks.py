@@ -31,8 +31,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Point links at `../results/...` (right in the repository) to the pictures of the site."""
-    return markdown.replace("](../results/", "](results/")
+    """Change links that are right in the repository to those of the site."""
+    markdown = markdown.replace('--8<-- "CONTRIBUTING.md"', (ROOT / "CONTRIBUTING.md").read_text())
+    return markdown.replace("](../results/", "](results/").replace("](docs/", "](")
 
 
 def on_post_build(config: Any) -> None:
