@@ -18,7 +18,7 @@ from subcast.adapters import flatten, from_sklearn
 
 # --8<-- [start:data]
 def generate_traffic(n_sensors=16, n_days=29, seed=0):
-    """Generate speeds [t, n] in km/h: queues start at sensor 11 in the rush hours and grow upstream."""
+    """Generate speeds [t, n] in km/h; in the rush hours queues grow upstream from sensor 11."""
     rng = np.random.default_rng(seed)
     times = pd.date_range("2024-03-01", periods=n_days * 288, freq="5min")
     hour = (np.arange(len(times)) % 288) / 12  # [t]
@@ -33,23 +33,27 @@ def generate_traffic(n_sensors=16, n_days=29, seed=0):
             for sensor in range(n_sensors):
                 delay = 0.12 * abs(11 - sensor) if sensor <= 11 else 0.4 * (sensor - 11)
                 strength = depth * np.exp(-abs(11 - sensor) / (9 if sensor <= 11 else 1.5))
-                speed[steps, sensor] -= strength * np.exp(-(((hour[steps] - start - delay) / length) ** 4))
+                since = (hour[steps] - start - delay) / length
+                speed[steps, sensor] -= strength * np.exp(-(since**4))
     noise = np.zeros_like(speed)
     for step in range(1, len(times)):  # each sensor fluctuates slowly, around what the queues do
         noise[step] = 0.8 * noise[step - 1] + rng.normal(0, 1.5, n_sensors)
-    return pd.DataFrame(speed + noise, index=times, columns=[f"km-{sensor:02d}" for sensor in range(n_sensors)])
+    names = [f"km-{sensor:02d}" for sensor in range(n_sensors)]
+    return pd.DataFrame(speed + noise, index=times, columns=names)
 
 
 table = generate_traffic()
 series = sc.Series.from_frame(table, name="motorway")
-train, val, test = series.split(lookback=12, horizon=6, shares=(0.7, 0.25, 0.05))  # the test part is the last day
+# The test part is the last day.
+train, val, test = series.split(lookback=12, horizon=6, shares=(0.7, 0.25, 0.05))
 today = table.iloc[-288 - 11 :]  # the last day, and the 11 steps before it
 print(series)
 # --8<-- [end:data]
 
 # --8<-- [start:model]
 X, y = flatten(train)  # windows as rows: 12 steps x 16 sensors in, 6 steps x 16 sensors out
-model = from_sklearn(Ridge(alpha=100).fit(X, y), lookback=12, horizon=6, variables=series.variables)
+ridge = Ridge(alpha=100).fit(X, y)
+model = from_sklearn(ridge, lookback=12, horizon=6, variables=series.variables)
 robust = sc.SubsetForecaster(model, progress=False).fit(train, val)
 # --8<-- [end:model]
 
@@ -65,21 +69,22 @@ REPORTING = {
 
 def reporting(time):
     """Return the names of the sensors that report at a time."""
+    if time.date() != today.index[-1].date():
+        return list(series.variables)
     hour = max(hour for hour in REPORTING if hour <= time.hour)
     return [series.variables[sensor] for sensor in REPORTING[hour]]
 
 
 forecasts = {}
 for time, readings in today.iterrows():
-    arrived = readings[reporting(time) if time.date() == today.index[-1].date() else list(series.variables)]
-    forecast = robust.update(arrived, time)  # None until there are 12 steps
+    forecast = robust.update(readings[reporting(time)], time)  # None until there are 12 steps
     if forecast is not None:
         forecasts[time] = forecast
 print(f"{len(forecasts)} forecasts, one every five minutes")
 # --8<-- [end:day]
 
 # --8<-- [start:errors]
-usual = train.readings.mean(axis=(0, 1))  # [n], what a missing sensor is replaced by without subcast
+usual = train.readings.mean(axis=(0, 1))  # [n], the mean of each sensor
 
 
 def model_forecast(time, present):
@@ -94,17 +99,20 @@ for time, forecast in forecasts.items():
     truth = table.loc[time:].iloc[1:7]
     if len(truth) < 6:
         continue  # the day is over before the half hour is
-    names = reporting(time)  # sensors that failed within the last hour are forecast as well; they are not counted here
+    names = reporting(time)  # sensors that failed in the last hour are forecast too, but not counted
     columns = [forecast.variables.index(name) for name in names]
     sensors = [series.variables.index(name) for name in names]
     actual = truth[names].to_numpy()
-    mean, lower, upper = (bound[:, columns] for bound in (forecast.mean, forecast.lower, forecast.upper))
+    mean = forecast.mean[:, columns]
+    lower, upper = forecast.lower[:, columns], forecast.upper[:, columns]
+    with_all = model_forecast(time, series.variables)[:, sensors]
+    with_means = model_forecast(time, names)[:, sensors]
     rows.append(
         {
             "from hour": max(hour for hour in REPORTING if hour <= time.hour),
             "sensors": len(names),
-            "all sensors": np.abs(model_forecast(time, series.variables)[:, sensors] - actual).mean(),
-            "means filled in": np.abs(model_forecast(time, names)[:, sensors] - actual).mean(),
+            "all sensors": np.abs(with_all - actual).mean(),
+            "means filled in": np.abs(with_means - actual).mean(),
             "subcast": np.abs(mean - actual).mean(),
             "covered %": 100 * ((lower <= actual) & (actual <= upper)).mean(),
         }

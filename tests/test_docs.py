@@ -91,12 +91,19 @@ def test_the_tree_of_the_architecture_is_that_of_the_source():
     assert shown == {path.parent.name for path in package.glob("*/__init__.py")}
 
 
-def test_programs_and_outputs_that_pages_include_exist():
-    for page in PAGES:
-        for included in re.findall(r'^--8<-- "([^"]+)"$', page.read_text(), re.MULTILINE):
-            path, _, section = included.partition(":")
-            text = (ROOT / path).read_text()
-            assert not section or text.count(f"[start:{section}]") == text.count(f"[end:{section}]") == 1
+@pytest.mark.parametrize(("page", "program"), [("traffic-day.md", "traffic_day"), ("darts.md", "wrap_darts")])
+def test_a_tutorial_shows_every_section_of_its_program_and_its_output(page, program):
+    included = re.findall(r'^--8<-- "([^"]+)"$', (DOCS / "tutorials" / page).read_text(), re.MULTILINE)
+    text = (ROOT / "examples" / f"{program}.py").read_text()
+    sections = re.findall(r"# --8<-- \[start:(\w+)\]", text)
+    assert sections == re.findall(r"# --8<-- \[end:(\w+)\]", text)
+    shown = [f"examples/{program}.py:{section}" for section in sections]
+    assert sorted(included) == sorted([*shown, f"docs/tutorials/{program}.txt"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_no_formatter_has_changed_an_include(page):
+    assert not re.search(r"--8 < --", page.read_text())  # what ruff makes of one in a block of Python
 
 
 def test_the_site_loads_fonts_and_formulas_from_itself():
