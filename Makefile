@@ -17,13 +17,21 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo test lint bench clean test-adapters docs docs-serve package
+.PHONY: demo test test-slow coverage lint bench clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests README.md docs
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --doctest-glob='*.md' src tests README.md docs
+
+# The tests that make test leaves out because they take long.
+test-slow: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m slow tests
+
+# Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
+coverage: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --cov --cov-report=term --cov-report=html src tests
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -60,7 +68,7 @@ package: $(PACK)/.ready
 	done
 
 clean:
-	rm -rf $(VENV) $(HEAVY) $(DOCS) $(PACK) demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(HEAVY) $(DOCS) $(PACK) demo site dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -90,11 +90,11 @@ def run(job: Job) -> None:
         "parts": {name: row(taken_apart, name) for name in parts if name != "oracle"},
         "draws_of_parts": FEWER,
         "coverage": coverage(tuned["mae"], test),
-        "settings": {metric: robust.settings.to_dict() for metric, robust in tuned.items()},
-        "tuning": {metric: short(robust.report) for metric, robust in tuned.items()},
+        "settings": {metric: robust.settings_.to_dict() for metric, robust in tuned.items()},
+        "tuning": {metric: short(robust.report_) for metric, robust in tuned.items()},
         "tried": tuned["mae"].report["tried"],
         "expected_gap_percent": dict(
-            zip(map(str, tuned["mae"]._calibration.shares), tuned["mae"]._calibration.gaps.tolist(), strict=True)  # type: ignore[union-attr]
+            zip(map(str, tuned["mae"].calibration_.shares), tuned["mae"].calibration_.gaps.tolist(), strict=True)  # type: ignore[union-attr]
         ),
     }
     path = records.write_record(
@@ -151,7 +151,7 @@ def oracle_blend(
     """The oracle blended with a specialist that sees all variables too, its share tuned on validation windows."""
     engine, _ = robust._fitted()
     everyone = np.arange(engine.n)
-    settings = replace(robust.settings, blend=tuple((1.0,) * engine.horizon for _ in robust.settings.shares))
+    settings = replace(robust.settings_, blend=tuple((1.0,) * engine.horizon for _ in robust.settings_.shares))
     places = split_validation(val)[0]
     places = places[:: max(1, len(places) // 150)]
     tuner = Tuner(engine, val, places, metric, 0)

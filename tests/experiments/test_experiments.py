@@ -195,7 +195,7 @@ class TestMeasures:
 
     def test_reciprocal_ranks_are_places_in_the_whole_order(self, study):
         measure = self.made(study, "figure-reciprocal-rank", windows=12)
-        engine, settings = measure.robust.engine, measure.robust.settings
+        engine, settings = measure.robust.engine, measure.robust.settings_
         _, present = measure.groups.unit(1)
         order = engine.find(measure.arrived, present, settings, len(engine.bank)).index
         everything = engine.find(measure.arrived, np.arange(engine.n), settings, len(engine.bank)).index
@@ -212,7 +212,7 @@ class TestMeasures:
     def test_the_ideal_neighbor_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]
-        engine, settings = study.paper.engine, study.paper.settings
+        engine, settings = study.paper.engine, study.paper.settings_
         each, seen, neighbors = engine.each_forecast(engine.arrive(measure.windows), present, settings)
         truth = measure.windows.targets[:, :, present]
         places = {"ddw": [], "fdw": []}

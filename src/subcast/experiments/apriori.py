@@ -28,7 +28,7 @@ def train_on(context: Context, present: NDArray[np.int64], options: Mapping[str,
     preset = options.get("preset", "default")
     config = TrainConfig.paper(cell.dataset, **changes) if preset == "paper" else TrainConfig(**changes)
     graph = None
-    if getattr(study.model.module, "needs_graph", False):
+    if study.model.module.needs_graph:
         graph = study.model.graph()[np.ix_(present, present)]
     name = f"apriori-{study.trained_name()}-{hashlib.sha256(present.tobytes()).hexdigest()[:12]}-{preset}"
     folder = study.checkpoints[-1] / "begun" / name

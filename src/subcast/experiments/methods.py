@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from subcast import baselines
 from subcast.evaluation import Method, partial_inputs, wrapped
 from subcast.experiments.study import Context
+from subcast.subset.methods import forecast_windows
+from subcast.subset.methods.paper import PaperMethod
 from subcast.windows import Windows
 
 Maker = Callable[..., Method]
@@ -52,7 +54,7 @@ def _fdw(context: Context, **changes: Any) -> Method:
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         made = context.fillings(robust, windows, present)
-        return robust.engine.weighted(made.each, made.seen, made.neighbors, present, robust.settings)[0]
+        return PaperMethod(robust._fitted, robust.settings_).weighted_sum(made.each, made.neighbors, present)[0]
 
     return forecast
 
@@ -60,19 +62,19 @@ def _fdw(context: Context, **changes: Any) -> Method:
 @method("scalable")
 def _scalable(context: Context, **told: Any) -> Method:
     """FDW with neighbors from the query table of the appendix."""
-    engine, settings = context.study.paper.engine, context.study.paper.settings
+    fitted, settings = context.study.paper._fitted, context.study.paper.settings_
     table = context.study.query_table(context.study.paper, **told)
 
     def forecast(part: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        arrived = engine.arrive(part)
+        arrived = fitted.arrive(part)
         found = table.nearest(
-            engine.normal(arrived, present),
+            fitted.normalize(arrived, present),
             present,
             settings.neighbors,
             settings.exponent,
-            shared=engine.shared(arrived, settings),
+            shared=fitted.shared(arrived),
         ).neighbors
-        return engine.forecast(arrived, present, settings, neighbors=found)[0]
+        return forecast_windows(fitted, settings, arrived, present, neighbors=found).mean
 
     return forecast
 

@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 
 from subcast.comparison import Tally
 from subcast.datasets import load_dataset
-from subcast.errors import DataNotFoundError
+from subcast.errors import DataNotFoundError, InputError
 from subcast.evaluation import Method, forecast_all
 from subcast.experiments.declaration import Cell
 from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
-from subcast.retrieval import Neighbors, QueryTable
+from subcast.retrieval import Neighbors, QueryTable, WindowBank
 from subcast.series import Series
 from subcast.subset import Settings, SubsetForecaster
+from subcast.subset.arrived import Arrived
+from subcast.subset.methods.paper import PaperMethod
 from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
 
 LOOKBACK, HORIZON, STEP, SHARE, SEED = 12, 12, 12, 0.15, 2022
-TUNING_SECONDS = 600.0  # never binding: settings must not hang on how busy the machine is
 AT_ONCE = 256  # windows filled together
 KEPT_BYTES = 512 << 20  # of forecasts of filled windows
 QUICK_TO_TRAIN = "clouds-small"
@@ -122,6 +123,14 @@ class Fillings:
         """Those of the m nearest alone."""
         near = Neighbors(self.neighbors.index[:, :m], self.neighbors.distance[:, :m])
         return Fillings(self.each[:, :m], self.seen[:, :m], near)
+
+
+def fill_windows(robust: SubsetForecaster, arrived: Arrived, present: NDArray[np.int64]) -> Fillings:
+    """Fill windows from each neighbor and forecast them; the neighbors' own forecasts beside them."""
+    fitted, settings = robust._fitted, robust.settings_
+    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
+    each = PaperMethod(fitted, settings).forecast_each(arrived, present, neighbors, present)
+    return Fillings(each, fitted.forecasts_of_neighbors(neighbors)[..., present], neighbors)
 
 
 @dataclass
@@ -248,7 +257,7 @@ class Study:
     @cached_property
     def default(self) -> SubsetForecaster:
         """The default of subcast, tuned on validation windows for as long as it takes."""
-        robust = SubsetForecaster(self.model, seconds=TUNING_SECONDS, progress=self.progress)
+        robust = SubsetForecaster(self.model, progress=self.progress)
         return robust.fit(self.split.train, self.split.val)
 
     def paper_with(self, fraction: float = 1.0, **changes: Any) -> SubsetForecaster:
@@ -261,8 +270,10 @@ class Study:
 
     def query_table(self, robust: SubsetForecaster, **options: Any) -> QueryTable:
         """The appendix's table over the bank of a wrapper, its first ranges set by validation windows."""
-        windows = robust.engine.windows_in_space(self.some_of_validation(200), robust.settings)
-        return QueryTable(robust.engine.bank, windows, **options)
+        fitted = robust._fitted
+        if not isinstance(fitted.bank, WindowBank):
+            raise InputError("the query table of the appendix searches a WindowBank alone")
+        return QueryTable(fitted.bank, fitted.whole_windows(self.some_of_validation(200)), **options)
 
 
 @dataclass
@@ -308,14 +319,14 @@ class Context:
 
     def fillings(self, robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> Fillings:
         """What a wrapper of the published kind weighs, made once for all that share neighbors and windows."""
-        settings, engine, kept = robust.settings, robust.engine, self.study.fillings
+        settings, fitted, kept = robust.settings_, robust._fitted, self.study.fillings
         key = (windows.starts, present.tobytes(), settings.exponent, settings.bank_share)
         found = kept.pop(key, None)
-        m = min(settings.neighbors, len(engine.bank))
+        m = min(settings.neighbors, len(fitted.bank))
         if found is None or found.each.shape[1] < m:
-            arrived = engine.arrive(windows)
+            arrived = fitted.arrive(windows)
             found = Fillings.joined(
-                Fillings(*engine.each_forecast(arrived[first : first + AT_ONCE], present, settings))
+                fill_windows(robust, arrived[first : first + AT_ONCE], present)
                 for first in range(0, len(arrived), AT_ONCE)
             )
         kept[key] = found

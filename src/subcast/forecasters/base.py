@@ -34,6 +34,9 @@ class ForecastModule(nn.Module):  # type: ignore[misc]
     needs_graph = False
     """Whether the model must be given a graph."""
 
+    learns_graph = False
+    """Whether the model learns a graph of its own."""
+
     rows_at_once = 1 << 11
     """How many windows x variables to work on together in evaluation, so that they stay in the processor's cache."""
 

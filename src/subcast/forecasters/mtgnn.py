@@ -185,6 +185,8 @@ class MTGNN(ForecastModule):
     torch.Size([2, 3, 5])
     """
 
+    learns_graph = True
+
     def __init__(
         self,
         *,
