@@ -1,6 +1,7 @@
 """The documentation: every page is in the menu, every link leads somewhere, every public name is documented."""
 
 import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 
@@ -69,11 +70,10 @@ def test_every_public_name_is_in_the_reference():
 
 @pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda path: path.stem)
 def test_the_reference_names_what_exists(page):
-    for name in re.findall(r"^::: ([\w.]+)$", page.read_text(), re.MULTILINE):
-        value = sc
-        for attribute in name.split(".")[1:]:
-            value = getattr(value, attribute) if hasattr(value, attribute) else importlib.import_module(name)
-        assert value is not None
+    names = re.findall(r"^::: ([\w.]+)$", page.read_text(), re.MULTILINE)
+    for name in names:
+        assert pkgutil.resolve_name(name) is not None
+    assert names or page.stem == "index"
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md", "docs/method.md"])
