@@ -10,16 +10,28 @@ BENCH  := $(VENV)/.bench
 # Where the real datasets are, for the tests and benchmarks that need them.
 export SUBCAST_DATA ?= $(abspath $(wildcard ../shared/data))
 
-# darts and neuralforecast bring much with them: an environment of their own.
+# darts and neuralforecast have many dependencies: they get an environment of their own.
 HEAVY  := .venv-adapters
+# The documentation tools read the source without importing it: their environment needs neither subcast nor torch.
+DOCS   := .venv-docs
+# Build tools, and clean environments in which the built packages are tried.
+PACK   := .venv-package
 
-.PHONY: demo test test-slow coverage lint bench clean test-adapters
+.PHONY: demo test test-slow coverage lint bench clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --doctest-glob='*.md' src tests README.md docs
+
+# The tests that make test leaves out because they take long.
+test-slow: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m slow tests
+
+# Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
+coverage: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --cov --cov-report=term --cov-report=html src tests
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -35,11 +47,28 @@ bench: $(BENCH)
 
 test-adapters: $(HEAVY)/.ready
 	$(HEAVY)/bin/python -m pytest tests/adapters
-	$(HEAVY)/bin/python examples/wrap_darts.py
-	$(HEAVY)/bin/python examples/wrap_neuralforecast.py
+	$(HEAVY)/bin/python -m pytest -rs tests/test_examples.py -k 'darts or neuralforecast'
+
+docs: $(DOCS)/.ready
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "the site is in site/: open site/index.html through a web server, or run make docs-serve"
+
+docs-serve: $(DOCS)/.ready
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve
+
+package: $(PACK)/.ready
+	rm -rf dist $(PACK)/wheel $(PACK)/sdist
+	PIP_CONSTRAINT=$(abspath constraints.txt) $(PACK)/bin/python -m build --outdir dist
+	$(PACK)/bin/python tests/package_contents.py dist
+	for kind in wheel sdist; do \
+		suffix=$$([ $$kind = wheel ] && echo whl || echo tar.gz); \
+		$(PYTHON) -m venv $(PACK)/$$kind && \
+		$(PACK)/$$kind/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt dist/subcast-*.$$suffix && \
+		(cd $(PACK)/$$kind && bin/python -P $(abspath tests/smoke.py)) || exit 1; \
+	done
 
 clean:
-	rm -rf $(VENV) $(HEAVY) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(HEAVY) $(DOCS) $(PACK) demo site dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -64,10 +93,13 @@ $(HEAVY)/.ready: pyproject.toml constraints.txt
 		--editable '.[models]' pytest hypothesis onnx onnxruntime darts neuralforecast
 	@touch $@
 
-# The tests that make test leaves out because they take long.
-test-slow: $(DEV)
-	$(BIN)/python -m pytest -n 2 -m slow tests
+$(DOCS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' > $(DOCS)/needs.txt
+	$(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --requirement $(DOCS)/needs.txt
+	@touch $@
 
-# Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
-coverage: $(DEV)
-	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --cov --cov-report=term --cov-report=html src tests
+$(PACK)/.ready: constraints.txt
+	$(PYTHON) -m venv $(PACK)
+	$(PACK)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build
+	@touch $@

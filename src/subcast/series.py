@@ -153,7 +153,7 @@ class Series(Readings):
 
         A wide frame has a column for each variable; its times are the index, or a column called "time", "date",
         "ds" and the like. A long frame has the columns `unique_id`, `ds` and `y`, or those named here. Problems that
-        can be repaired are repaired, with one warning that lists the repairs (see `docs/data.md`).
+        can be repaired are repaired, with one warning that lists the repairs (see `docs/guide/data.md`).
 
         Parameters
         ----------
