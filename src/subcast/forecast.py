@@ -25,6 +25,17 @@ QUALITIES = ("full", "good", "fair", "poor")
 _ROWS_SHOWN = 8
 
 
+@dataclass(frozen=True, eq=False)
+class KnownPaths:
+    """Paths that are computed already."""
+
+    values: NDArray[np.float32]
+
+    def __call__(self) -> NDArray[np.float32]:
+        """Return them."""
+        return self.values
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
     """The forecast of one window, or of a batch of windows with the same variables present.
@@ -105,6 +116,11 @@ class Forecast:
     paths: Callable[[], NDArray[np.float32]] | None = None
     freq: str | None = None
     unit: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Take the neighbors' paths along as an array, not what computes them (which holds the whole bank)."""
+        paths = None if self.paths is None else KnownPaths(self.paths())
+        return {**self.__dict__, "paths": paths}
 
     def __post_init__(self) -> None:
         if self.mean.ndim not in (2, 3):

@@ -178,8 +178,8 @@ class CandidateWindows:
         variables
             which variables, all by default
         length
-            how many steps from the start of the window on, the window's own by default; steps after the end of the
-            readings are NaN
+            how many steps from the start of the window on, the window's own by default; steps after the end of its
+            series are NaN
 
         Examples
         --------
@@ -190,8 +190,9 @@ class CandidateWindows:
         """
         places = self._check_index(index, least=-1)
         wanted = np.arange(self.n) if variables is None else variable_indices(variables, self.n, self.names)
-        steps = self.starts[np.maximum(places, 0)][..., None] + np.arange(length or self.lookback)  # [..., length]
-        inside = steps < self.data.shape[1]
+        starts = self.starts[np.maximum(places, 0)]
+        steps = starts[..., None] + np.arange(length or self.lookback)  # [..., length]
+        inside = steps < self._series_ends(starts)[..., None]
         rows = wanted.reshape(-1, *[1] * steps.ndim)  # [s, ..., length]
         readings = np.moveaxis(self.data[rows, np.minimum(steps, self.data.shape[1] - 1)], 0, -1)
         return np.where((inside & (places >= 0)[..., None])[..., None], readings, np.float32(np.nan))
@@ -255,12 +256,18 @@ class CandidateWindows:
         """Return where candidates start, -1 for none; raise unless `length` steps follow from there."""
         places = self._check_index(index, least=-1)
         starts = np.where(places >= 0, self.starts[np.maximum(places, 0)], -1)
-        if starts.max(initial=-1) + length > self.n_steps:
-            raise InputError(
-                f"the candidate that starts at step {int(starts.max())} is followed by fewer than {length} steps: give "
-                "the bank starts that leave room for the horizon"
-            )
+        if length > self.lookback:
+            short = (starts >= 0) & (starts + length > self._series_ends(starts))
+            if short.any():
+                raise InputError(
+                    f"the candidate that starts at step {int(starts[short][0])} has fewer than {length} steps before "
+                    "its series ends: give the bank starts that leave room for the horizon"
+                )
         return starts
+
+    def _series_ends(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the step after the last of the series in which windows start."""
+        return self.offsets[np.searchsorted(self.offsets, starts, side="right").clip(1, len(self.offsets) - 1)]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the bank to a folder, all of it or nothing; a bank already there is replaced in one step.
@@ -327,12 +334,13 @@ class CandidateWindows:
         return bank
 
     def checksum(self) -> int:
-        """Return a checksum of the readings and the candidates; reads all of a bank once, unless it was opened."""
+        """Return a checksum of readings, targets and candidates; reads all of a bank once, unless it was opened."""
         if self._checksum is None:
             value = zlib.crc32(self.offsets.tobytes())
             value = value if self._chosen is None else zlib.crc32(self._chosen.tobytes(), value)
-            for row in self.data:
-                value = zlib.crc32(row.tobytes(), value)
+            for rows in (self.data, self.targets):
+                for row in () if rows is None else rows:
+                    value = zlib.crc32(row.tobytes(), value)
             self._checksum = value
         return self._checksum
 

@@ -1,0 +1,39 @@
+"""States of parts are joined and taken apart again."""
+
+import numpy as np
+import pytest
+
+from subcast.storage.state import State
+
+
+def inner():
+    return State({"size": 3}, {"rows": np.arange(3)}, {"weights.bin": b"abc"})
+
+
+def test_parts_come_back_as_they_were():
+    joined = State.join({"name": "outer"}, bank=inner(), nothing=None, other=State({"x": 1}))
+    part = joined.part("bank")
+    assert part.facts == {"size": 3}
+    np.testing.assert_array_equal(part.arrays["rows"], np.arange(3))
+    assert part.blobs == {"weights.bin": b"abc"}
+    assert joined.part("other").facts == {"x": 1}
+    assert joined.part("nothing") is None
+    assert joined.facts["name"] == "outer"
+
+
+def test_parts_of_parts():
+    joined = State.join({}, outer=State.join({"a": 1}, bank=inner()))
+    np.testing.assert_array_equal(joined.part("outer").part("bank").arrays["rows"], np.arange(3))
+    assert list(joined.arrays) == ["outer.bank.rows"]
+    assert list(joined.blobs) == ["outer.bank.weights.bin"]
+
+
+def test_names_that_begin_alike_are_kept_apart():
+    joined = State.join({}, bank=State({}, {"a": np.zeros(1)}), bank_two=State({}, {"b": np.ones(1)}))
+    assert list(joined.part("bank").arrays) == ["a"]
+    assert list(joined.part("bank_two").arrays) == ["b"]
+
+
+def test_a_part_that_must_be_there():
+    with pytest.raises(KeyError, match="model"):
+        State({"bank": {}}).needed_part("model")
