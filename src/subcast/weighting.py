@@ -31,7 +31,7 @@ class Evidence(Protocol):
         ...
 
     def forecast_distance(self) -> NDArray[np.float64]:
-        """Return [b, k], the distance in forecast space (equation 6); infinite where there is no neighbor."""
+        """Return [b, k], the distance in forecast space (equation 7); infinite where there is no neighbor."""
         ...
 
 
@@ -64,7 +64,7 @@ def uniform(distance: ArrayLike) -> NDArray[np.float32]:
 
 
 def by_distance(distance: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
-    """Weigh by the distance on S: softmax of -distance / temperature (DDW).
+    """Weigh by the distance on S: softmax of -distance / temperature (DDW, equation 6).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def by_distance(distance: ArrayLike, temperature: float = 0.1) -> NDArray[np.flo
 
 
 def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float64]:
-    """Measure how far the forecasts of neighbors are from those of the window they completed (equation 6).
+    """Measure how far the forecasts of neighbors are from those of the window they completed (equation 7).
 
     Errors at later steps count less: the difference at step q is divided by q.
 
@@ -120,7 +120,7 @@ def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float6
 
 
 def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
-    """Weigh by the distance in forecast space: softmax of -distance / temperature (FDW, equation 7).
+    """Weigh by the distance in forecast space: softmax of -distance / temperature (FDW, equation 8).
 
     `new` and `neighbors` as in `forecast_distance`. A neighbor with a forecast of NaN has weight 0.
 

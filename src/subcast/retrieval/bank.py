@@ -22,7 +22,7 @@ _METHODS = ("auto", "scan", "index")
 
 
 class WindowBank(CandidateWindows):
-    """All windows of past readings, searchable by any subset of the variables (equations 3 and 4).
+    """All windows of past readings, searchable by any subset of the variables (equations 4 and 5).
 
     The distance of two windows is the mean of |difference|^b over the steps, the variables asked about and the
     features. Readings are kept once, variable by variable, however many windows overlap.

@@ -1,9 +1,9 @@
 """The published method (Chauhan et al., KDD 2022, section 4), in the order of its equations.
 
-(3), (4)  retrieve: the m training windows nearest to the new one, comparing S alone (by the caller)
-(5)       complete: each neighbor lends the readings of the variables that are absent
+(4), (5)  retrieve: the m training windows nearest to the new one, comparing S alone (by the caller)
+          complete: each neighbor lends the readings of the variables that are absent
           forecast: the model runs on every completed window
-(6), (7)  weight: softmax of the distance between the forecasts of the completed window and of the neighbor (FDW)
+(7), (8)  weight: softmax of the distance between the forecasts of the completed window and of the neighbor (FDW)
           sum: the weighted mean of the forecasts
 """
 
@@ -45,7 +45,7 @@ class PaperMethod:
     def forecast_each(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, wanted: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Complete the windows from each neighbor alone (equation 5) and forecast them, [b, k, h, s]."""
+        """Complete the windows from each neighbor alone and forecast them, [b, k, h, s]."""
         forecasts = []
         for place in range(neighbors.index.shape[1]):
             one = Neighbors(neighbors.index[:, place : place + 1], neighbors.distance[:, place : place + 1])
@@ -57,7 +57,7 @@ class PaperMethod:
     def weighted_sum(
         self, each: NDArray[np.float32], neighbors: Neighbors, present: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weigh the forecasts [b, k, h, s] (S first; equations 6 and 7) and sum them: [b, h, s], and weights [b, k]."""
+        """Weigh the forecasts [b, k, h, s] (S first; equations 7 and 8) and sum them: [b, h, s], and weights [b, k]."""
         new = each[..., : len(present)]
         evidence = ForecastEvidence(self.fitted, new, neighbors, present, self.settings.temperature)
         weights = get_weighting(self.settings.weighting).weigh(evidence)
@@ -83,7 +83,7 @@ class ForecastEvidence:
         return self.neighbors.distance
 
     def forecast_distance(self) -> NDArray[np.float64]:
-        """Return [b, k], between each completed window's forecast and the neighbor's own (equation 6)."""
+        """Return [b, k], between each completed window's forecast and the neighbor's own (equation 7)."""
         own = self.fitted.forecasts_of_neighbors(self.neighbors)[..., self.present]  # [b, k, h, s]
         spread = self.fitted.normalizer.spread_of(self.present)
         distance = forecast_distance(self.new / spread, own / spread)
