@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from subcast.data_protocol import PROTOCOLS, DataProtocol
     from subcast.datasets import DATASETS, load_dataset
-    from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError, SubcastError
+    from subcast.errors import DataError, DataNotFoundError, DataWarning, FitWarning, InputError, SubcastError
     from subcast.forecast import Forecast
+    from subcast.forecasters.protocol import Forecaster
     from subcast.forecasters.trained import TrainedForecaster
-    from subcast.retrieval import Neighbors, QueryTable, WindowBank
+    from subcast.retrieval import Bank, Neighbors, QueryTable, WindowBank
     from subcast.scaling import Scaler
     from subcast.series import Series
     from subcast.subset import Settings, SubsetForecaster
+    from subcast.subset.experts import Expert
     from subcast.subset.saving import load
+    from subcast.subset.stream import ForecastStream
     from subcast.subsets import cluster_variables, draw_cluster_subsets, draw_subsets
     from subcast.training import TrainConfig, train
     from subcast.windows import Split, Windows
@@ -41,14 +44,18 @@ _HOMES = {
     "draw_subsets": "subsets",
     "cluster_variables": "subsets",
     "draw_cluster_subsets": "subsets",
+    "Bank": "retrieval",
     "WindowBank": "retrieval",
     "Neighbors": "retrieval",
     "QueryTable": "retrieval",
     "train": "training",
     "TrainConfig": "training",
+    "Forecaster": "forecasters.protocol",
     "TrainedForecaster": "forecasters.trained",
     "SubsetForecaster": "subset",
     "Settings": "subset",
+    "ForecastStream": "subset.stream",
+    "Expert": "subset.experts",
     "Forecast": "forecast",
     "load": "subset.saving",
     "SubcastError": "errors",
@@ -56,6 +63,7 @@ _HOMES = {
     "DataError": "errors",
     "DataNotFoundError": "errors",
     "DataWarning": "errors",
+    "FitWarning": "errors",
 }
 _MODULES = (
     "adapters",
@@ -75,11 +83,16 @@ _MODULES = (
 __all__ = [
     "DATASETS",
     "PROTOCOLS",
+    "Bank",
     "DataError",
     "DataNotFoundError",
     "DataProtocol",
     "DataWarning",
+    "Expert",
+    "FitWarning",
     "Forecast",
+    "ForecastStream",
+    "Forecaster",
     "InputError",
     "Neighbors",
     "QueryTable",
