@@ -175,7 +175,9 @@ def test_the_interval_of_a_record_on_disk_is_the_printed_one(places, tmp_path):
     for metric in ("mae", "rmse"):
         gap = again.gap("partial", metric, STEP)
         assert [gap.gap, gap.lower, gap.upper] == [printed[f"{metric}_gap"], *printed[f"{metric}_gap_interval"]]
-        assert again.gap("oracle", metric, STEP, base="partial").upper < 0
+        reverse = again.gap("oracle", metric, STEP, base="partial")
+        assert reverse.lower < reverse.gap < reverse.upper
+        assert reverse.gap * gap.gap < 0
         lower, upper = interval_by_loops(record["figures"]["tallies"]["15%"], metric)
         assert (lower, upper) == pytest.approx((gap.lower, gap.upper), rel=1e-9)
 
