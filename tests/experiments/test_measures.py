@@ -1,7 +1,7 @@
 """What the measurements give, computed in another way."""
 
-from dataclasses from types import SimpleNamespace
-import replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
