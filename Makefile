@@ -13,13 +13,13 @@ export SUBCAST_DATA ?= $(abspath $(wildcard ../shared/data))
 # darts and neuralforecast bring much with them: an environment of their own.
 HEAVY  := .venv-adapters
 
-.PHONY: demo test lint bench clean test-adapters
+.PHONY: demo test test-slow coverage lint bench clean test-adapters
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests README.md docs
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --doctest-glob='*.md' src tests README.md docs
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -63,3 +63,11 @@ $(HEAVY)/.ready: pyproject.toml constraints.txt
 	$(HEAVY)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 		--editable '.[models]' pytest hypothesis onnx onnxruntime darts neuralforecast
 	@touch $@
+
+# The tests that make test leaves out because they take long.
+test-slow: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m slow tests
+
+# Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
+coverage: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --cov --cov-report=term --cov-report=html src tests

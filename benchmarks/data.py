@@ -1,7 +1,7 @@
-"""What the data layer costs: windows without a copy, clouds on time, a quick import.
+"""Measure the data layer: memory and time of windows, time of generating clouds, time of the import.
 
-Run `python benchmarks/data.py`; it prints a table and writes results/data.json. Each part runs in a process of its
-own, so that its peak memory is its own.
+Run `python benchmarks/data.py`. It prints a table and writes results/data.json. Each measurement runs in a process of
+its own, so that peak memory is measured separately.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ STEPS, VARIABLES, LOOKBACK, HORIZON = 34_272, 207, 12, 12
 
 
 def peak_mb() -> float:
-    """The most memory this process has held, in MB."""
+    """Return the peak memory of this process in MB."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def windows_as_views() -> dict[str, float]:
-    """Memory and time of all windows of a series of METR-LA's shape, as views and as copies."""
+    """Measure memory and time of all windows of a series with METR-LA's shape, as views and as copies."""
     import tracemalloc
 
     from subcast.series import Series
@@ -38,10 +38,10 @@ def windows_as_views() -> dict[str, float]:
     last = len(windows) - 1
     copied = np.stack([series.values[start : start + LOOKBACK] for start in range(0, last + 1, 500)])
     if not np.array_equal(windows.readings[::500], copied):
-        raise SystemExit("the views and the copies differ: nothing was measured")
+        raise SystemExit("the views and the copies differ, so the measurement is invalid")
     tracemalloc.start()
     train, val, test = series.split(LOOKBACK, HORIZON)
-    views = [view for part in (train, val, test) for view in (part.readings, part.targets)]
+    views = [view for split in (train, val, test) for view in (split.readings, split.targets)]
     _, extra = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     if not all(np.shares_memory(view, series.values) for view in views):
@@ -65,7 +65,7 @@ def windows_as_views() -> dict[str, float]:
 
 
 def clouds_demo() -> dict[str, float]:
-    """Seconds to generate the demo's field, import and all."""
+    """Generate the cloud field of the demo; the time includes the import."""
     from subcast.datasets import load_dataset
 
     load_dataset("clouds")
@@ -73,58 +73,58 @@ def clouds_demo() -> dict[str, float]:
 
 
 def clouds_full() -> dict[str, float]:
-    """Seconds and memory to generate a field of SOLAR's shape."""
+    """Measure time and memory of generating a cloud field with SOLAR's shape."""
     from subcast.datasets import load_dataset
 
-    taken = seconds(lambda: load_dataset("clouds", n_plants=137, n_steps=52_560))
-    return {"seconds": taken, "peak_mb": peak_mb()}
+    duration = seconds(lambda: load_dataset("clouds", n_plants=137, n_steps=52_560))
+    return {"seconds": duration, "peak_mb": peak_mb()}
 
 
 def importing() -> dict[str, float]:
-    """Nothing but the import."""
+    """Import the package and nothing else."""
     import subcast
 
     return {"names": len(subcast.__all__)}
 
 
-PARTS = {part.__name__: part for part in (windows_as_views, clouds_demo, clouds_full, importing)}
+MEASUREMENTS = {call.__name__: call for call in (windows_as_views, clouds_demo, clouds_full, importing)}
 
 
-def in_process(part: str) -> dict[str, float]:
-    """Run a part in a fresh process; `wall_s` is all of it, start of Python included."""
-    done: list[subprocess.CompletedProcess[str]] = []
-    command = [sys.executable, __file__, part]
+def in_process(measurement: str) -> dict[str, float]:
+    """Run a measurement in a new process; `wall_s` is its whole duration, including the start of Python."""
+    finished: list[subprocess.CompletedProcess[str]] = []
+    command = [sys.executable, __file__, measurement]
     wall = seconds(
-        lambda: done.append(
+        lambda: finished.append(
             subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
         )
     )
-    figures: dict[str, float] = json.loads(done[0].stdout)
+    figures: dict[str, float] = json.loads(finished[0].stdout)
     return {**figures, "wall_s": wall}
 
 
 def main() -> None:
-    """Measure every part, print a table, write a record."""
-    figures = {part: in_process(part) for part in PARTS}
+    """Run all measurements, print a table and write a record."""
+    figures = {name: in_process(name) for name in MEASUREMENTS}
     windows, demo, full = figures["windows_as_views"], figures["clouds_demo"], figures["clouds_full"]
     table = Table(title=f"The data layer ({STEPS:,} x {VARIABLES} readings, {LOOKBACK} + {HORIZON} steps)")
-    table.add_column("what")
+    table.add_column("quantity")
     table.add_column("measured", justify="right")
-    table.add_column("wanted", justify="right")
-    table.add_row("the series itself", f"{windows['series_mb']:.1f} MB", "")
-    table.add_row("all windows, if they were copies", f"{windows['windows_mb_if_copied']:,.0f} MB", "")
-    table.add_row("all windows and the split, as views", f"{windows['windows_extra_mb']:.3f} MB more", "no second copy")
-    table.add_row("making them, against copying the inputs", f"{windows['ratio']:,.0f} times faster", "")
-    table.add_row("clouds, demo size, import and all", f"{demo['wall_s']:.2f} s", "< 3 s")
+    table.add_column("target", justify="right")
+    table.add_row("memory of the series", f"{windows['series_mb']:.1f} MB", "")
+    table.add_row("memory of all windows as copies", f"{windows['windows_mb_if_copied']:,.0f} MB", "")
+    table.add_row("extra memory of all windows as views", f"{windows['windows_extra_mb']:.3f} MB", "no second copy")
+    table.add_row("views compared with copying the inputs", f"{windows['ratio']:,.0f} times faster", "")
+    table.add_row("clouds of demo size, including the import", f"{demo['wall_s']:.2f} s", "< 3 s")
     table.add_row("clouds, 137 x 52,560", f"{full['seconds']:.1f} s", "< 60 s")
-    table.add_row("its peak memory", f"{full['peak_mb']:.0f} MB", "< 1,000 MB")
-    table.add_row("import subcast, start of Python included", f"{figures['importing']['wall_s']:.2f} s", "< 1 s")
+    table.add_row("clouds, 137 x 52,560, peak memory", f"{full['peak_mb']:.0f} MB", "< 1,000 MB")
+    table.add_row("import subcast, including the start of Python", f"{figures['importing']['wall_s']:.2f} s", "< 1 s")
     Console().print(table)
     print(f"record written to {write_record('data', figures, ('numpy', 'pandas'), seed=0).name}")
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        print(json.dumps(PARTS[sys.argv[1]]()))
+        print(json.dumps(MEASUREMENTS[sys.argv[1]]()))
     else:
         main()

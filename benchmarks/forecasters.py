@@ -1,11 +1,12 @@
-"""The five forecasters against their straightforward formulation with the same weights: forward and training step.
+"""Compare the five forecasters with straightforward implementations with the same weights: forward and training step.
 
-    python benchmarks/forecasters.py            # all of it, about ten minutes; writes results/forecasters.json
+    python benchmarks/forecasters.py            # everything, about ten minutes; writes results/forecasters.json
     python benchmarks/forecasters.py --quick    # batches of 8, less than a minute; writes nothing
 
-The straightforward side (tests/forecasters/twins.py) is conv2d on [b, c, n, t] and einsum with a dense adjacency.
-Forecasts are first checked to agree, then both sides are timed in turns in the same run, on all processors. GFLOP/s
-counts the operations of the straightforward side for both, beside the machine's own product of two matrices.
+The straightforward implementations (tests/twins/forecasters_twins.py) use conv2d on [b, c, n, t] and einsum with a
+dense adjacency. The script first checks that both give the same forecasts and then times them alternately in the same
+run, on all processors. GFLOP/s counts the operations of the straightforward implementation for both; the speed of a
+product of two matrices on the same machine is given for comparison.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from subcast.forecasters import FORECASTERS, ForecastModule
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "forecasters"))
-import twins
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from twins import forecasters_twins
 
 LOOKBACK, HORIZON, BATCH, DEGREE = 12, 12, 64, 20
 SHAPES = {"METR-LA": (207, 2), "ECG5000": (140, 1), "TRAFFIC": (862, 1)}
@@ -34,7 +35,7 @@ TOLERANCE = 1e-4
 
 
 def build(name: str, n: int, n_features: int) -> ForecastModule:
-    """A model with random weights; where it needs a graph, one of as many edges as MTGNN learns."""
+    """Return a model with random weights and, if it needs a graph, a graph with as many edges as MTGNN learns."""
     torch.manual_seed(0)
     kind = FORECASTERS[name]
     options: dict[str, Any] = {}
@@ -46,32 +47,32 @@ def build(name: str, n: int, n_features: int) -> ForecastModule:
 
 
 def compare(name: str, shape: str, batch: int, rounds: int) -> dict[str, Any]:
-    """One model at one shape: agreement, seconds and ratios."""
+    """Measure one model at one shape: difference of the forecasts, seconds and ratios."""
     n, n_features = SHAPES[shape]
     model = build(name, n, n_features).eval()
-    plain_forward = twins.TWINS[name]
-    # What does not change from batch to batch is made once, before any timing.
-    made = {"terms": twins.chebyshev_terms(model)} if model.needs_graph else {}
+    plain_forward = forecasters_twins.TWINS[name]
+    # The terms that are the same for all batches are computed once, before any timing.
+    precomputed = {"terms": forecasters_twins.chebyshev_terms(model)} if model.needs_graph else {}
     x, y = torch.randn(batch, LOOKBACK, n, n_features), torch.randn(batch, HORIZON, n)
 
     def forward(fast: bool) -> Tensor:
         with torch.no_grad():
-            return model(x) if fast else plain_forward(model, x, **made)
+            return model(x) if fast else plain_forward(model, x, **precomputed)
 
     def step(fast: bool) -> None:
         model.zero_grad()
-        for part, target in zip(x.split(chunk), y.split(chunk), strict=True) if fast else ((x, y),):
-            forecast = model(part) if fast else plain_forward(model, part, **made)
+        for inputs, target in zip(x.split(chunk), y.split(chunk), strict=True) if fast else ((x, y),):
+            forecast = model(inputs) if fast else plain_forward(model, inputs, **precomputed)
             ((forecast - target).abs().sum() / y.numel()).backward()
 
     difference = float((forward(True) - forward(False)).abs().max())
     if difference > TOLERANCE:
-        raise SystemExit(f"{name} differs from its straightforward formulation by {difference}")
+        raise SystemExit(f"{name} differs from its straightforward implementation by {difference}")
     with FlopCounterMode(display=False) as counter:
         forward(False)
     fast, plain = records.in_turns(rounds, fast=lambda: forward(True), plain=lambda: forward(False)).values()
     model.train()
-    # As training does: parts of the batch small enough for the cache, their gradients added up.
+    # As in training: the batch is split into chunks that fit in the cache, and their gradients are summed.
     chunk = -(-batch // -(-batch // max(8, 2 * model.rows_at_once // n)))
     step(True)
     fast_step, plain_step = records.in_turns(
@@ -97,15 +98,15 @@ def compare(name: str, shape: str, batch: int, rounds: int) -> dict[str, Any]:
 
 
 def matrix_product(size: int = 2048) -> float:
-    """GFLOP/s of the machine's product of two square matrices."""
+    """Return the GFLOP/s of a product of two square matrices on this machine."""
     a = torch.randn(size, size)
-    taken = records.in_turns(7, product=lambda: a @ a)["product"]
-    return 2 * size**3 / taken / 1e9
+    seconds = records.in_turns(7, product=lambda: a @ a)["product"]
+    return 2 * size**3 / seconds / 1e9
 
 
 def show(rows: list[dict[str, Any]], peak: float) -> None:
     """Print the table."""
-    table = Table(title=f"Batch {rows[0]['batch']}; the machine's matrix product does {peak:.0f} GFLOP/s")
+    table = Table(title=f"Batch {rows[0]['batch']}; a matrix product on this machine: {peak:.0f} GFLOP/s")
     for column in ("model", "shape", "forward ms", "plain ms", "times", "step ms", "plain ms", "times", "GFLOP/s"):
         table.add_column(column, justify="left" if column in ("model", "shape") else "right")
     for row in rows:
@@ -124,10 +125,10 @@ def show(rows: list[dict[str, Any]], peak: float) -> None:
 
 
 def main() -> None:
-    """Time everything."""
-    parser = argparse.ArgumentParser(description="Time the forecasters.")
-    parser.add_argument("--quick", action="store_true", help="small batches, no record")
-    parser.add_argument("--threads", type=int, help="processor threads, all by default")
+    """Time all models, print a table and write the record."""
+    parser = argparse.ArgumentParser(description="Measure the speed of the forecasters.")
+    parser.add_argument("--quick", action="store_true", help="use small batches and write no record")
+    parser.add_argument("--threads", type=int, help="number of threads, by default one for each processor")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
@@ -136,7 +137,7 @@ def main() -> None:
     rows = []
     for name, shape in CASES:
         rows.append(compare(name, shape, batch, 3 if shape == "TRAFFIC" else rounds))
-        print(f"{name} at the shape of {shape}: forward x {rows[-1]['forward_ratio']:.1f}", flush=True)
+        print(f"{name}, shape of {shape}: forward pass {rows[-1]['forward_ratio']:.1f} times faster", flush=True)
     show(rows, peak)
     if not arguments.quick:
         path = records.write_record(

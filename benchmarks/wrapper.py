@@ -213,13 +213,13 @@ def new_subsets(robust: SubsetForecaster, test: Windows, count: int) -> dict[str
         present = np.sort(present)
         assert engine.plans is not None
         begun = time.perf_counter()
-        plan = engine.plans.get(present, robust.settings.ridge)
+        plan = engine.plans.get(present, robust.settings_.ridge)
         differences = np.zeros((1, LOOKBACK, len(present)), dtype=np.float32)
         plan.inputs(plan.solve(differences))
         plan.future(plan.solve(differences))
         solved.append(time.perf_counter() - begun)
         begun = time.perf_counter()
-        engine.plans.get(present, robust.settings.ridge)
+        engine.plans.get(present, robust.settings_.ridge)
         again.append(time.perf_counter() - begun)
     return spread({"solving": solved, "looking_up": again})
 

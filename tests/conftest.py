@@ -1,4 +1,4 @@
-"""Shared by all tests: no network, and hypothesis without a database on disk."""
+"""Settings for all tests: no network, and hypothesis with fixed seeds and without a database on disk."""
 
 import socket
 
@@ -11,12 +11,12 @@ settings.load_profile("subcast")
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch):
-    """Any attempt to reach beyond this machine fails at once."""
+    """Make every attempt to connect to another machine fail."""
     connect = socket.socket.connect
 
     def guarded(self, address):
         if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
-            raise OSError(f"tests have no network (tried {address[0]})")
+            raise OSError(f"tests must not use the network, got a connection to {address[0]}")
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)

@@ -246,7 +246,7 @@ class TestExport:
 
 # The wrapper: fit, forecast, evaluate
 
-CHECKPOINT = Path(__file__).parent / "data" / "format-2" / "forecaster-tcn"  # 12 + 4 steps of 5, with the time of day
+CHECKPOINT = Path(__file__).parent / "data" / "checkpoints" / "tcn"  # 12 + 4 steps of 5, with the time of day
 NAMES = ("north", "east", "south", "west", "center")
 
 
@@ -295,8 +295,8 @@ class TestFit:
     def test_sizes_features_and_split_come_from_the_model(self, fitted):
         robust = subcast.load(fitted[0] / "plant")
         assert (robust.lookback, robust.horizon, robust.variables) == (12, 4, NAMES)
-        assert (robust.levels, robust.settings.neighbors) == ((0.5, 0.9), 7)
-        assert robust.report["protocol"] == "default"
+        assert (robust.levels, robust.settings_.neighbors) == ((0.5, 0.9), 7)
+        assert robust.metadata_.protocol == "default"
 
     def test_a_name_is_trained_beside_and_json_is_alone_on_stdout(self, tmp_path):
         load_dataset("clouds", n_plants=4, n_steps=500).save(tmp_path / "clouds.npz")
@@ -348,7 +348,7 @@ class TestFit:
             (["--preset", "quick"], "preset must be one of default, paper, got 'quick'"),
             (["--metric", "mape"], "metric must be one of mae, rmse, got 'mape'"),
             (["--level", "90"], "levels must be above 0 and at most 0.99, such as 0.9, got 90"),
-            (["--set", "neighbors=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbors=3'"),
+            (["--set", "neighbours=3"], "--set must be name=value with one of neighbors, exponent, .*'neighbours=3'"),
             (["--set", "neighbors=few"], "--set neighbors must be a whole number, got 'few'"),
             (["--set", "pool=perhaps"], "--set pool must be yes or no, got 'perhaps'"),
             (["--set", "shares=half"], "--set shares must be a list such as"),
@@ -426,7 +426,7 @@ class TestForecast:
 
     def test_bad_paths(self, fitted, recent, tmp_path):
         for folder, file, sentence in [
-            (tmp_path / "gone", recent, "gone is not there: give a folder that `subcast fit` or `save` wrote"),
+            (tmp_path / "gone", recent, "gone does not exist: give a folder that `subcast fit` or `save` wrote"),
             (CHECKPOINT, recent, "holds a trained model, not a wrapper"),
             (fitted[0] / "plant", tmp_path / "gone.csv", "there is no file"),
             (fitted[0] / "plant", tmp_path, "is a folder: give one file of recent readings"),

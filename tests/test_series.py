@@ -145,7 +145,7 @@ class TestBadInput:
 
     def test_from_array_with_a_zone_says_so(self):
         times = pd.date_range("2024-01-01 01:00", periods=3, freq="h", tz="Europe/Berlin")
-        with pytest.warns(sc.DataWarning, match="turned into UTC"):
+        with pytest.warns(sc.DataWarning, match="converted to UTC"):
             series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
         assert series.times[0] == np.datetime64("2024-01-01T00:00")
 

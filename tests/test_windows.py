@@ -215,7 +215,7 @@ class TestBadInput:
             (lambda: numbered(90).split(2, 2, shares=5), "three positive numbers"),
             (lambda: numbered(90).split(2, 2, protocol=["paper"]), "one of default, paper"),
             (lambda: numbered(90).windows(True, 2), "lookback must be a whole number of at least 1, got True"),
-            (lambda: Windows(numbered(50), 2, 2, [1, 2]), "starts must be a range, got list; use batch"),
+            (lambda: Windows(numbered(50), 2, 2, [1, 2]), "starts must be a range, got list: use batch"),
             (lambda: numbered(50).windows(2, 2).batch([1.5]), r"by a slice or by whole numbers, got \[1.5\]"),
             (lambda: numbered(50).windows(2, 2).batch([3, 60]), "there is no window 60: the 47 windows are numbered"),
             (lambda: Windows(numbered(9), 2, 2, target_values=np.zeros((3, 3))), "the shape of the series"),

@@ -1,4 +1,4 @@
-"""The axis alphabet, and the two checks every public function shares.
+"""Names of the axes of arrays, and checks of arguments that public functions share.
 
 ====== =========================================================
 letter axis
@@ -8,7 +8,7 @@ t      lookback steps (and, for a whole series, its steps)
 h      horizon steps
 n      variables
 s      the variables present, a subset of n
-f      features: the reading first, then time of day and the like
+f      features: the reading first, then time features such as the time of day
 k      neighbors
 ====== =========================================================
 """
@@ -43,7 +43,7 @@ def describe_axes(axes: str) -> str:
 
 
 def check_axes(argument: str, array: NDArray[np.generic], axes: str, **sizes: int) -> None:
-    """Raise one clear sentence unless `array` has the axes named, of the sizes given.
+    """Raise an error unless `array` has these axes and sizes.
 
     >>> check_axes("windows", np.zeros((3, 12, 5)), "btn", t=12)
     >>> check_axes("windows", np.zeros((12, 5)), "btn")
@@ -53,16 +53,16 @@ def check_axes(argument: str, array: NDArray[np.generic], axes: str, **sizes: in
     """
     if array.ndim != len(axes):
         raise InputError(f"{argument} must be {describe_axes(axes)}, got shape {array.shape}")
-    for axis, found in zip(axes, array.shape, strict=True):
-        if axis in sizes and sizes[axis] != found:
+    for axis, size in zip(axes, array.shape, strict=True):
+        if axis in sizes and sizes[axis] != size:
             raise InputError(
                 f"{argument} must be {describe_axes(axes)} with {sizes[axis]} {AXES[axis]}, "
-                f"got {found} (shape {array.shape})"
+                f"got {size} (shape {array.shape})"
             )
 
 
 def check_whole(argument: str, value: object, low: int = 1) -> int:
-    """Return a whole number of at least `low`, or say in one sentence what came instead.
+    """Return `value` as an integer, or raise an error unless it is a whole number of at least `low`.
 
     >>> check_whole("lookback", 12)
     12
@@ -82,7 +82,7 @@ def variable_indices(
     names: Sequence[str] | None = None,
     argument: str = "variables",
 ) -> NDArray[np.int64]:
-    """Turn names, indices or a boolean mask of variables into indices, in the order given.
+    """Return the indices of variables given as names, indices or a boolean mask, in the order given.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def variable_indices(
     n
         the number of variables
     names
-        the variables' names, in order
+        the names of the variables, in order
     argument
-        what to call `present` in an error
+        the name of the argument `present` in errors
 
     Examples
     --------
@@ -106,49 +106,49 @@ def variable_indices(
         ...
     subcast.errors.InputError: variables names 'd', which is not among the 3 variables (a, b, c)
     """
-    chosen = np.asarray(present)
-    if chosen.ndim != 1:
+    given = np.asarray(present)
+    if given.ndim != 1:
         raise InputError(
-            f"{argument} must be a flat list of names, of indices or a boolean mask, got shape {chosen.shape}"
+            f"{argument} must be a flat list of names, of indices or a boolean mask, got shape {given.shape}"
         )
-    if chosen.size == 0:
+    if given.size == 0:
         raise InputError(f"{argument} is empty: at least one of the {n} variables must be named")
-    if chosen.dtype == bool:
-        if chosen.size != n:
+    if given.dtype == bool:
+        if given.size != n:
             raise InputError(
-                f"{argument} as a mask must have one entry for each of the {n} variables, got {chosen.size}"
+                f"{argument} as a mask must have one entry for each of the {n} variables, got {given.size}"
             )
-        indices = np.flatnonzero(chosen)
+        indices = np.flatnonzero(given)
         if indices.size == 0:
             raise InputError(f"{argument} as a mask has no True: at least one of the {n} variables must be named")
         return indices.astype(np.int64)
-    if chosen.dtype.kind in "OUS":
-        return _indices_of_names([str(name) for name in chosen], n, names, argument)
-    if chosen.dtype.kind not in "iu":
-        raise InputError(f"{argument} must be names, indices or a boolean mask, got values of type {chosen.dtype}")
-    indices = chosen.astype(np.int64)
-    wrong = indices[(indices < 0) | (indices >= n)]
-    if wrong.size:
-        raise InputError(f"{argument} holds index {wrong[0]}, but the {n} variables are numbered 0 to {n - 1}")
+    if given.dtype.kind in "OUS":
+        return _indices_of_names([str(name) for name in given], n, names, argument)
+    if given.dtype.kind not in "iu":
+        raise InputError(f"{argument} must be names, indices or a boolean mask, got values of type {given.dtype}")
+    indices = given.astype(np.int64)
+    outside = indices[(indices < 0) | (indices >= n)]
+    if outside.size:
+        raise InputError(f"{argument} holds index {outside[0]}, but the {n} variables are numbered 0 to {n - 1}")
     _refuse_repeats(indices.tolist(), argument)
     return indices
 
 
-def _indices_of_names(wanted: list[str], n: int, names: Sequence[str] | None, argument: str) -> NDArray[np.int64]:
+def _indices_of_names(given: list[str], n: int, names: Sequence[str] | None, argument: str) -> NDArray[np.int64]:
     if names is None:
         raise InputError(f"{argument} holds names, but these variables have none: give indices from 0 to {n - 1}")
-    place = {name: index for index, name in enumerate(names)}
-    for name in wanted:
-        if name not in place:
+    index_of = {name: index for index, name in enumerate(names)}
+    for name in given:
+        if name not in index_of:
             shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
             raise InputError(f"{argument} names {name!r}, which is not among the {n} variables ({shown})")
-    _refuse_repeats(wanted, argument)
-    return np.array([place[name] for name in wanted], dtype=np.int64)
+    _refuse_repeats(given, argument)
+    return np.array([index_of[name] for name in given], dtype=np.int64)
 
 
-def _refuse_repeats(chosen: Sequence[object], argument: str) -> None:
+def _refuse_repeats(given: Sequence[object], argument: str) -> None:
     seen: set[object] = set()
-    for item in chosen:
+    for item in given:
         if item in seen:
             raise InputError(f"{argument} names {item!r} twice: name each variable once")
         seen.add(item)

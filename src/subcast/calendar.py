@@ -1,4 +1,4 @@
-"""From moments to the time of day and the day of the week: the one place that does so."""
+"""Time of day, day of the week and slots of the day: the only module that computes them from times."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 _DAY = np.timedelta64(1, "D")
-_LEAST_DAYS = 4  # of training before a daily profile is trusted
+_LEAST_DAYS = 4
+"""Days that the times must span before a daily profile is used."""
+
 _MOST_SLOTS = 1440
+"""Slots of a day at most: one for each minute."""
 
 
 def share_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
-    """Return how much of the day has passed at each time, in [0, 1).
+    """Return the share of the day that has passed at each time, in [0, 1).
 
     >>> share_of_day(np.array(["2024-01-01T18:00"], dtype="datetime64[m]"))
     array([0.75])
@@ -23,7 +26,7 @@ def share_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
 
 
 def time_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
-    """Return the time of day as a share of the day in [0, 1)."""
+    """Return the time of day as a feature of a model: a share of the day in [0, 1), as float32."""
     share = share_of_day(times).astype(np.float32)
     return np.minimum(share, np.nextafter(np.float32(1), np.float32(0)))  # the last millisecond would round to 1
 
@@ -35,11 +38,11 @@ def day_of_week(times: NDArray[np.datetime64]) -> NDArray[np.float32]:
 
 
 TIME_FEATURES = {"time_of_day": time_of_day, "day_of_week": day_of_week}
-"""What can be computed from the times: each maps them to [0, 1)."""
+"""Features that are computed from the times; each maps them to [0, 1)."""
 
 
 def time_features_of(times: NDArray[np.datetime64], names: Sequence[str]) -> NDArray[np.float32]:
-    """Compute the named time features of some moments, [t, f - 1].
+    """Compute time features [t, f - 1] from times [t].
 
     >>> time_features_of(np.array(["2024-01-01T06:00"], dtype="datetime64[m]"), ["time_of_day"])
     array([[0.25]], dtype=float32)
@@ -48,7 +51,10 @@ def time_features_of(times: NDArray[np.datetime64], names: Sequence[str]) -> NDA
 
 
 def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
-    """Return how many slots the day has at the rate of these times; 1 when the time of day cannot or should not count.
+    """Return the number of slots of a day at the rate of these times, one slot for each step.
+
+    It is 1 when the time of day is not used: without times, with steps longer than half a day or shorter than a minute,
+    or when the times span less than four days.
 
     >>> slots_a_day(np.arange("2024-01-01", "2024-01-09", 10, dtype="datetime64[m]"))
     144
@@ -62,16 +68,16 @@ def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
 
 
 def slot_of_day(times: NDArray[np.datetime64], slots: int) -> NDArray[np.int64]:
-    """Return the slot of the day of each time."""
+    """Return the slot of the day of each time, 0 the first: the nearest one, so that a time may be a little off."""
     return slot_of_share(share_of_day(times), slots)
 
 
 def slot_of_share(share: NDArray[np.floating[Any]], slots: int) -> NDArray[np.int64]:
-    """Return the slots of times of day given as shares of a day in [0, 1)."""
+    """Return the slots of times of day that are given as shares of a day in [0, 1)."""
     return np.rint(np.asarray(share, dtype=np.float64) * slots).astype(np.int64) % slots
 
 
 def circle_of_day(slots: NDArray[np.int64], per_day: int, weight: float) -> NDArray[np.float32]:
-    """Return the time of day as a point on a circle of radius `weight`, [..., 2]: midnight is near to 23:55."""
+    """Return each slot as a point on a circle of radius `weight`, [..., 2], on which 23:55 is near midnight."""
     angle = 2 * np.pi * slots / per_day
     return (weight * np.stack([np.sin(angle), np.cos(angle)], axis=-1)).astype(np.float32)

@@ -38,3 +38,7 @@ def missing_extra(error: ModuleNotFoundError, wanted: str) -> str | None:
 
 class DataWarning(UserWarning):
     """Readings were repaired, or hold something a user should know; the message says what was done."""
+
+
+class FitWarning(UserWarning):
+    """Fitting gave a result that a user should look at; the message says why."""

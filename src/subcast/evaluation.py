@@ -16,6 +16,7 @@ from subcast.windows import Windows
 
 if TYPE_CHECKING:
     from subcast.subset import SubsetForecaster
+    from subcast.subset.fitted import Fitted
 
 __all__ = ["ORACLE", "Comparison", "Method", "evaluate", "forecast_all", "oracle", "partial_inputs", "wrapped"]
 
@@ -83,28 +84,26 @@ def forecast_all(model: Any, windows: Windows) -> NDArray[np.float32]:
 
 def oracle(robust: SubsetForecaster) -> Method:
     """Return the method that gives the wrapped model all variables."""
-    engine, _ = robust._fitted()
+    fitted = robust._fitted
 
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        inputs = _without_nan(robust, windows)
-        return engine.run(inputs, present)
+        return fitted.run(_complete_inputs(fitted, windows), present)
 
     return method
 
 
 def partial_inputs(robust: SubsetForecaster) -> Method:
     """Return the method that sets absent inputs to the mean; graph models also lose the edges of absent variables."""
-    engine, _ = robust._fitted()
-    usual = engine.space.center.mean(axis=0)  # [n]
-    ours = hasattr(getattr(engine.model, "module", None), "needs_graph")  # one of subcast's own networks
+    fitted = robust._fitted
+    usual = fitted.normalizer.center.mean(axis=0)  # [n]
 
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        if ours:
-            return np.asarray(engine.model.predict(windows.batch().inputs, present=present, wanted=present))
-        inputs = _without_nan(robust, windows)
-        absent = engine.others(present)
+        if fitted.model.abilities.partial:
+            return fitted.model.forecast_partial(windows.batch().inputs, present, present)
+        inputs = _complete_inputs(fitted, windows)
+        absent = fitted.others(present)
         inputs[:, :, absent, 0] = usual[absent]
-        return engine.run(inputs, present)
+        return fitted.run(inputs, present)
 
     return method
 
@@ -118,14 +117,13 @@ def wrapped(robust: SubsetForecaster) -> Method:
     return method
 
 
-def _without_nan(robust: SubsetForecaster, windows: Windows) -> NDArray[np.float32]:
-    """The windows as the model takes them; missing readings count as usual, those of our models as in training."""
-    engine, _ = robust._fitted()
+def _complete_inputs(fitted: Fitted, windows: Windows) -> NDArray[np.float32]:
+    """Return windows as the model takes them; where it takes no NaN, a missing reading is filled with the mean."""
     inputs = windows.batch().inputs
-    if hasattr(engine.model, "module"):
+    if fitted.model.abilities.missing:
         return inputs
     holes = np.isnan(inputs[..., 0])
     if holes.any():
-        usual = np.broadcast_to(engine.space.center.mean(axis=0), holes.shape)
+        usual = np.broadcast_to(fitted.normalizer.center.mean(axis=0), holes.shape)
         inputs[..., 0][holes] = usual[holes]
     return inputs

@@ -1,22 +1,44 @@
-"""Names of variables, and counts and lists in messages."""
+"""Check names of variables, and write counts and lists for messages."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
-from subcast.errors import DataError
+from subcast.errors import DataError, InputError
 
 
 def refuse_repeated_names(variables: Sequence[str], source: str) -> None:
-    """Raise when two variables share a name."""
+    """Raise an error when two variables have the same name."""
     name, count = Counter(variables).most_common(1)[0] if variables else ("", 0)
     if count > 1:
         raise DataError(f"{source} has {count} variables named {name!r}: give each variable a name of its own")
 
 
+def refuse_unknown_names(names: Sequence[str], variables: Mapping[str, int], source: str) -> None:
+    """Raise an error when a name is not among the variables of the training, with the nearest known name.
+
+    >>> refuse_unknown_names(["inflwo"], {"inflow": 0, "level": 1}, "recent")
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: recent has 1 column that is not among the 2 variables of the training ('inflwo'): \
+did you mean 'inflow' for 'inflwo'?
+    """
+    unknown = [name for name in names if name not in variables]
+    if not unknown:
+        return
+    near = get_close_matches(unknown[0], variables, n=1)
+    hint = f"did you mean {near[0]!r} for {unknown[0]!r}?" if near else "drop the columns that are not"
+    verb = "is" if len(unknown) == 1 else "are"
+    raise InputError(
+        f"{source} has {plural(len(unknown), 'column')} that {verb} not among the "
+        f"{plural(len(variables), 'variable')} of the training ({listed(unknown, 6)}): {hint}"
+    )
+
+
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Name a few of many.
+    """Write the first names of a list for a message.
 
     >>> listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ("'a', 'b'", "'a', 'b', 'c' and 2 more")
@@ -26,7 +48,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def numbered_names(n: int) -> list[str]:
-    """Names for variables that came without.
+    """Return names for variables that have none.
 
     >>> numbered_names(3)
     ['v0', 'v1', 'v2']
@@ -34,17 +56,17 @@ def numbered_names(n: int) -> list[str]:
     ['v00', 'v01']
     """
     width = len(str(n - 1))
-    return [f"v{place:0{width}d}" for place in range(n)]
+    return [f"v{number:0{width}d}" for number in range(n)]
 
 
 def plural(count: int, noun: str, verb: str = "") -> str:
-    """Count a noun, with its verb ("was", "has", or "" for none).
+    """Write a count with its noun and, if given, its verb.
 
     >>> plural(1, "row", "was"), plural(2, "row", "was"), plural(1200, "step")
     ('1 row was', '2 rows were', '1,200 steps')
     """
-    many = {"was": "were", "has": "have", "is": "are", "holds": "hold"}
+    plural_verbs = {"was": "were", "has": "have", "is": "are", "holds": "hold", "repeats": "repeat"}
     text = f"{count:,} {noun}" + ("" if count == 1 else "s")
     if not verb:
         return text
-    return f"{text} {verb if count == 1 else many[verb]}"
+    return f"{text} {verb if count == 1 else plural_verbs[verb]}"

@@ -1,4 +1,4 @@
-"""Series: named readings over time, frozen, and cheap to slice."""
+"""Series: read-only readings of named variables over time."""
 
 from __future__ import annotations
 
@@ -17,45 +17,46 @@ from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
 from subcast.names import numbered_names, plural, refuse_repeated_names
 from subcast.storage.files import whole_file
+from subcast.tables.rows import Readings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from subcast.data_protocol import DataProtocol
-    from subcast.tables import Table
+    from subcast.tables.clean import Table
     from subcast.windows import Split, Windows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Series:
+class Series(Readings):
     """Readings of named variables over time.
 
-    Everything is read-only. `series[100:200]` is a stretch of time and shares memory with what it is cut from;
-    `series.select(["a", "b"])` is a copy of some of the variables. An array that can be written to is copied once, so
-    that nobody changes a series from outside; one that is read-only (a memory map, say) is taken as it is.
+    A series is read-only. `series[100:200]` is a range of steps and shares memory with the series;
+    `series.select(["a", "b"])` is a copy of two variables. A writeable array is copied once, so that later changes of
+    the array do not change the series; a read-only array (such as a memory map) is used without a copy.
 
     Parameters
     ----------
     values
         [t, n] readings as float32, NaN where one is missing
     variables
-        the n names; numbered when not given
+        the n names; v0, v1, ... by default
     times
         [t] moments in increasing order, or None when steps are only counted
     freq
-        the rate as pandas writes it ("5min"), when the times follow one
+        the rate as pandas writes it ("5min"), when the times are regular
     time_features
-        which features go with each step: any of "time_of_day", "day_of_week"
+        the time features of each step: any of "time_of_day", "day_of_week"
     graph
         [n, n] adjacency
     positions
-        [n, 2] where the variables are
+        [n, 2] positions of the variables, such as coordinates of sensors
     name, unit
         for titles and labels
     missing_code
-        the value that stood for a missing reading at the source, which the `paper` protocol puts back
+        the value that the source wrote for a missing reading; the `paper` protocol uses it in the inputs
     offset
-        how many steps of the original come before the first one here
+        the number of steps of the original series before the first step of this one
     repairs
         what was repaired when the readings were read
 
@@ -89,7 +90,10 @@ class Series:
         values = _own(_numbers("values", self.values), self.values)
         check_axes("values", values, "tn")
         if np.isinf(values).any():
-            raise InputError("values holds infinities: use Series.from_array, which turns them into missing readings")
+            raise InputError(
+                "values must be finite or NaN, got infinities: use Series.from_array, which turns them into missing "
+                "readings"
+            )
         t, n = values.shape
         variables = _checked_names(self.variables, n)
         times = self.times
@@ -99,7 +103,7 @@ class Series:
             raise InputError(f"time_features must be a list of names, got the text {self.time_features!r}")
         for feature in self.time_features:
             if feature not in TIME_FEATURES:
-                raise InputError(f"time_features knows {', '.join(TIME_FEATURES)}, got {feature!r}")
+                raise InputError(f"time_features must be among {', '.join(TIME_FEATURES)}, got {feature!r}")
         if self.time_features and times is None:
             raise InputError(
                 "time_features need times, and this series has none: give times, or leave the features out"
@@ -125,13 +129,13 @@ class Series:
             object.__setattr__(self, name, value)
 
     def _with(self, **fields: Any) -> Series:
-        """A copy with some fields set, unchecked: for slices of what was checked already."""
+        """Return a copy with other fields, which are not checked again."""
         other = object.__new__(Series)
         other._store(**{name: value for name, value in self.__dict__.items() if name != "features"})
         other._store(**fields)
         return other
 
-    # Where series come from
+    # Making a series
 
     @classmethod
     def from_frame(
@@ -145,22 +149,22 @@ class Series:
         name: str = "series",
         time_features: Sequence[str] = (),
     ) -> Series:
-        """Make a series of a pandas or polars frame, wide or long.
+        """Make a series from a pandas or polars frame, wide or long.
 
         A wide frame has a column for each variable; its times are the index, or a column called "time", "date",
-        "ds" and the like. A long frame has the columns `unique_id`, `ds` and `y`, or those named here. What is
-        wrong and can be repaired is repaired, with one warning that says what was done (see `docs/data.md`).
+        "ds" and the like. A long frame has the columns `unique_id`, `ds` and `y`, or those named here. Problems that
+        can be repaired are repaired, with one warning that lists the repairs (see `docs/data.md`).
 
         Parameters
         ----------
         frame
             a pandas or polars DataFrame
         time, id, value
-            the columns that hold the times and, in a long frame, the variables' names and the readings
+            the columns that hold the times and, in a long frame, the names of the variables and the readings
         freq
             the rate as pandas writes it, found from the times by default
         name
-            for titles
+            the name of the series, for titles
         time_features
             any of "time_of_day", "day_of_week"
 
@@ -175,7 +179,7 @@ class Series:
         2024-01-01  1.0  2.0
         2024-01-02  3.0  4.0
         """
-        from subcast.tables import frame_to_table
+        from subcast.tables.clean import frame_to_table
 
         table = frame_to_table(frame, time=time, id=id, value=value, freq=freq, source=_frame_source(name))
         return cls._from_table(table, name, time_features)
@@ -191,27 +195,25 @@ class Series:
         name: str = "series",
         time_features: Sequence[str] = (),
     ) -> Series:
-        """Make a series of an array [t, n], repairing what `from_frame` would repair.
+        """Make a series from an array [t, n], with the repairs of `from_frame`.
 
         Examples
         --------
         >>> Series.from_array([[1.0, 2.0], [3.0, float("nan")]]).variables
         ('v0', 'v1')
         """
-        from subcast.tables.clean import clean_table, lost_digits
+        from subcast.tables.arrays import array_rows
+        from subcast.tables.clean import rows_to_table
+        from subcast.tables.policy import Repair
 
+        if times is None and freq is not None:
+            raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
         names = _checked_names(() if variables is None else variables, numbers.shape[1])
-        source = _frame_source(name)
-        repairs: list[str] = []
-        stamps = None
-        if times is not None:
-            stamps = _moments(times, numbers.shape[0], repairs, source).view(np.int64)
-        elif freq is not None:
-            raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
-        repairs.extend(lost_digits(np.asarray(values), numbers, names))
-        table = clean_table(numbers, names, stamps, freq=freq, repairs=repairs, source=source)
+        policy = Repair(_frame_source(name))
+        policy.rounding(np.asarray(values), numbers, names)
+        table = rows_to_table(array_rows(numbers, names, times, policy), policy, freq)
         return cls._from_table(table, name, time_features)
 
     @classmethod
@@ -239,7 +241,7 @@ class Series:
         time_features
             any of "time_of_day", "day_of_week"
         """
-        from subcast.tables import read_table
+        from subcast.tables.files import read_table
 
         table = read_table(path, time=time, id=id, value=value, freq=freq, key=key)
         return cls._from_table(table, Path(path).name.partition(".")[0], time_features)
@@ -260,7 +262,7 @@ class Series:
             repairs=table.repairs,
         )
 
-    # Looking at it
+    # Properties
 
     @property
     def n_variables(self) -> int:
@@ -269,12 +271,12 @@ class Series:
 
     @property
     def n_features(self) -> int:
-        """The number of features of an input: the reading and the time features."""
+        """The number of features of a model input: the reading and the time features."""
         return 1 + len(self.time_features)
 
     @cached_property
     def features(self) -> NDArray[np.float32] | None:
-        """The time features [t, f - 1], the same for every variable; None without."""
+        """The time features [t, f - 1], the same for every variable; None when there are none."""
         if not self.time_features or self.times is None:
             return None
         return _frozen(time_features_of(self.times, self.time_features))
@@ -285,26 +287,26 @@ class Series:
         return float(np.isnan(self.values).mean()) if self.values.size else 0.0
 
     def __len__(self) -> int:
-        """The number of steps."""
+        """Return the number of steps."""
         return self.values.shape[0]
 
     def __repr__(self) -> str:
         """Show name, shape, period and rate."""
-        parts = [f"{len(self):,} steps x {plural(self.n_variables, 'variable')}"]
+        facts = [f"{len(self):,} steps x {plural(self.n_variables, 'variable')}"]
         if self.times is not None and len(self):
-            parts.append(f"{str(self.times[0])[:16]} to {str(self.times[-1])[:16]}")
+            facts.append(f"{str(self.times[0])[:16]} to {str(self.times[-1])[:16]}")
         if self.freq:
-            parts.append(f"every {self.freq}")
+            facts.append(f"every {self.freq}")
         if self.missing_share:
-            parts.append(f"{self.missing_share:.2%} missing")
-        return f"Series {self.name!r}: {', '.join(parts)}"
+            facts.append(f"{self.missing_share:.2%} missing")
+        return f"Series {self.name!r}: {', '.join(facts)}"
 
-    # Cutting it
+    # Selecting and splitting
 
     def __getitem__(self, steps: slice) -> Series:
-        """A stretch of time, sharing memory."""
+        """Return a range of steps that shares memory with this series."""
         if not isinstance(steps, slice) or steps.step not in (None, 1):
-            raise InputError(f"a series is cut by a stretch of steps such as series[100:200], got {steps!r}")
+            raise InputError(f"a series is indexed by a range of steps such as series[100:200], got {steps!r}")
         first, last, _ = steps.indices(len(self))
         return self._with(
             values=self.values[first:last],
@@ -313,17 +315,17 @@ class Series:
         )
 
     def select(self, variables: ArrayLike | Sequence[str]) -> Series:
-        """Some of the variables, by name, by number or by a boolean mask, in the order given."""
-        chosen = variable_indices(variables, self.n_variables, self.variables)
+        """Return a series of these variables, given by name, index or boolean mask, in the order given."""
+        indices = variable_indices(variables, self.n_variables, self.variables)
         return self._with(
-            values=_frozen(np.ascontiguousarray(self.values[:, chosen])),
-            variables=tuple(self.variables[i] for i in chosen),
-            graph=None if self.graph is None else _frozen(self.graph[np.ix_(chosen, chosen)]),
-            positions=None if self.positions is None else _frozen(self.positions[chosen]),
+            values=_frozen(np.ascontiguousarray(self.values[:, indices])),
+            variables=tuple(self.variables[i] for i in indices),
+            graph=None if self.graph is None else _frozen(self.graph[np.ix_(indices, indices)]),
+            positions=None if self.positions is None else _frozen(self.positions[indices]),
         )
 
     def windows(self, lookback: int, horizon: int) -> Windows:
-        """Every stretch of `lookback` steps with the `horizon` steps that follow, as views."""
+        """Return every window of `lookback` steps with the `horizon` steps that follow, as views."""
         from subcast.windows import Windows
 
         return Windows(self, lookback, horizon)
@@ -337,20 +339,21 @@ class Series:
         gap: int | None = None,
         protocol: str | DataProtocol = "default",
     ) -> Split:
-        """Cut into training, validation and test windows, in order of time.
+        """Split the series into training, validation and test windows, in order of time.
 
         Parameters
         ----------
         lookback, horizon
-            how many steps a model sees, and how many it forecasts
+            the number of steps that a model sees, and that it forecasts
         shares
-            of the three parts, 70 % / 10 % / 20 % by default
+            the shares of the three parts, 70 % / 10 % / 20 % by default
         gap
-            how many steps to leave out between the parts, lookback + horizon - 1 by default; not in `paper`
+            the number of steps to leave out between the parts, lookback + horizon - 1 by default; not with the
+            protocol "paper"
         protocol
-            "default": the series is cut first, with a gap, so nothing of a later part is seen in an earlier one;
-            "paper": windows are cut first and then divided, so neighboring parts overlap at their edges, missing
-            readings count as values in the inputs and zeros as missing in the targets
+            "default": the steps are divided first, with a gap, so that no step of a later part is in an earlier one;
+            "paper": windows are made first and then divided, so that neighboring parts overlap at their edges, missing
+            readings are values in the inputs, and zeros are missing in the targets
 
         Examples
         --------
@@ -364,20 +367,20 @@ class Series:
         return split_series(self, lookback, horizon, shares=shares, gap=gap, protocol=protocol)
 
     def with_features(self, *time_features: str) -> Series:
-        """The same readings with these time features."""
+        """Return the same series with these time features."""
         return replace(self, time_features=time_features)
 
     def filled(self, value: float) -> Series:
-        """The same series with `value` in place of every missing reading; itself when none is missing."""
+        """Return the series with `value` for every missing reading, or the series itself when none is missing."""
         missing = np.isnan(self.values)
         if not missing.any():
             return self
         return self._with(values=_frozen(np.where(missing, np.float32(value), self.values)))
 
-    # And back
+    # Export
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
-        """Give the readings as a pandas frame: wide, or long with `unique_id`, `ds` and `y`."""
+        """Return the readings as a pandas frame: wide, or long with the columns `unique_id`, `ds` and `y`."""
         import pandas as pd
 
         index = (
@@ -395,9 +398,10 @@ class Series:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write a .csv, .parquet or .npz file that `Series.read` reads back.
+        """Write a .csv, .parquet or .npz file that `Series.read` can read.
 
-        All three keep the readings, names and times; .npz keeps the rest as well (graph, positions, rate, features).
+        All three hold the readings, names and times; .npz also holds graph, positions, rate, time features, unit and
+        missing code.
         """
         writers = {".csv": self._write_csv, ".parquet": self._write_parquet, ".npz": self._write_npz}
         with whole_file(path, tuple(writers)) as temporary:
@@ -428,12 +432,12 @@ def _frame_source(name: str) -> str:
 
 def _numbers(argument: str, values: ArrayLike) -> NDArray[np.float32]:
     try:
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is dealt with as such
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is treated as such
             return np.asarray(values, dtype=np.float32)
     except (ValueError, TypeError):
-        kind = np.asarray(values, dtype=object).ravel()[:1]
+        first = np.asarray(values, dtype=object).ravel()[:1]
         raise InputError(
-            f"{argument} must be numbers, got {kind[0]!r}: use Series.from_frame for tables with text"
+            f"{argument} must be numbers, got {first[0]!r}: use Series.from_frame for tables with text"
         ) from None
 
 
@@ -448,7 +452,7 @@ def _frozen(array: Any) -> Any:
 
 
 def _own(array: NDArray[np.float32], given: object) -> NDArray[np.float32]:
-    """The array itself if nobody else can write to it, else a copy."""
+    """Return the array itself if no other array can write to it, else a copy."""
     shared = isinstance(given, np.ndarray) and given.flags.writeable and np.may_share_memory(array, given)
     return array.copy() if shared else array
 
@@ -463,17 +467,6 @@ def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:
     return names
 
 
-def _moments(times: ArrayLike, t: int, repairs: list[str], source: str) -> NDArray[np.datetime64]:
-    import pandas as pd
-
-    from subcast.tables.dates import to_stamps
-
-    column = pd.Series(times)
-    if len(column) != t:
-        raise InputError(f"times must have one entry for each of the {t} steps, got {len(column)}")
-    return to_stamps(column, repairs, source)
-
-
 def _checked_times(times: NDArray[np.datetime64], t: int) -> NDArray[np.datetime64]:
     if times.shape != (t,):
         raise InputError(f"times must have one entry for each of the {t} steps, got shape {times.shape}")
@@ -483,5 +476,5 @@ def _checked_times(times: NDArray[np.datetime64], t: int) -> NDArray[np.datetime
         raise InputError("times must increase from step to step: use Series.from_array, which sorts and merges them")
     exact = times.astype("datetime64[ns]", copy=False)
     if (exact.astype(times.dtype) != times).any():
-        raise InputError("times must lie between the years 1678 and 2262, which is as far as nanoseconds reach")
+        raise InputError("times must lie between the years 1678 and 2262, the range of datetime64[ns]")
     return exact

@@ -1,9 +1,14 @@
-"""How much each neighbor's forecast counts: four ways to weigh, each giving weights that sum to 1 over the neighbors.
+"""How much each neighbor counts: weightings by name, each giving weights that sum to 1 over the neighbors.
 
-A neighbor that does not exist (a distance of infinity) has weight 0.
+A neighbor that does not exist (a distance of infinity) has weight 0. To add a weighting, put a `Weighting` into
+`WEIGHTINGS`, or give a function of `Evidence` as the setting `weighting`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +16,42 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.axes import check_axes
 from subcast.errors import InputError
 
-WEIGHTINGS = ("uniform", "distance", "forecast", "rank")
+
+class Evidence(Protocol):
+    """What a weighting may look at."""
+
+    @property
+    def distance(self) -> NDArray[np.float32]:
+        """[b, k], how far each neighbor is from the window on S; infinite where there is no neighbor."""
+        ...
+
+    @property
+    def temperature(self) -> float:
+        """The setting `temperature` (tau)."""
+        ...
+
+    def forecast_distance(self) -> NDArray[np.float64]:
+        """Return [b, k], the distance in forecast space (equation 6); infinite where there is no neighbor."""
+        ...
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """A way to weigh neighbors.
+
+    Parameters
+    ----------
+    weigh
+        from `Evidence` to weights [b, k]
+    uses_temperature
+        whether it depends on the temperature, which is then worth tuning
+    needs_forecasts
+        whether it asks for `forecast_distance`, which needs a forecast of each neighbor's completion
+    """
+
+    weigh: Callable[[Evidence], NDArray[np.float32]]
+    uses_temperature: bool = False
+    needs_forecasts: bool = False
 
 
 def uniform(distance: ArrayLike) -> NDArray[np.float32]:
@@ -121,3 +161,47 @@ def _distances(distance: ArrayLike) -> NDArray[np.float64]:
 def _shares(raw: NDArray[np.float64]) -> NDArray[np.float32]:
     total = raw.sum(axis=-1, keepdims=True)
     return np.divide(raw, total, out=np.zeros_like(raw), where=total > 0).astype(np.float32)
+
+
+def _weigh_uniform(evidence: Evidence) -> NDArray[np.float32]:
+    return uniform(evidence.distance)
+
+
+def _weigh_by_distance(evidence: Evidence) -> NDArray[np.float32]:
+    return by_distance(evidence.distance, evidence.temperature)
+
+
+def _weigh_by_rank(evidence: Evidence) -> NDArray[np.float32]:
+    return by_rank(evidence.distance)
+
+
+def _weigh_by_forecast(evidence: Evidence) -> NDArray[np.float32]:
+    return by_distance(evidence.forecast_distance(), evidence.temperature)
+
+
+WEIGHTINGS: dict[str, Weighting] = {
+    "uniform": Weighting(_weigh_uniform),
+    "distance": Weighting(_weigh_by_distance, uses_temperature=True),
+    "forecast": Weighting(_weigh_by_forecast, uses_temperature=True, needs_forecasts=True),
+    "rank": Weighting(_weigh_by_rank),
+}
+"""Weightings by the name that the setting `weighting` takes: UW, DDW, FDW and the rank-order centroid."""
+
+
+def get_weighting(weighting: str | Weighting | Callable[[Evidence], NDArray[np.float32]]) -> Weighting:
+    """Return the weighting of a name, or make one of a function.
+
+    >>> get_weighting("rank").needs_forecasts
+    False
+    >>> get_weighting("nearest")
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: weighting must be one of uniform, distance, forecast, rank or a function, got 'nearest'
+    """
+    if isinstance(weighting, Weighting):
+        return weighting
+    if isinstance(weighting, str) and weighting in WEIGHTINGS:
+        return WEIGHTINGS[weighting]
+    if callable(weighting) and not isinstance(weighting, type):
+        return Weighting(weighting)
+    raise InputError(f"weighting must be one of {', '.join(WEIGHTINGS)} or a function, got {weighting!r}")

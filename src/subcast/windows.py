@@ -1,4 +1,4 @@
-"""Windows over a series as views, and the chronological split into training, validation and test parts."""
+"""Windows over a series, as views, and the split into training, validation and test windows in order of time."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from subcast.series import Series
 
 Index = slice | ArrayLike
 _Kind = TypeVar("_Kind", bound=np.generic)
-_ALL = range(-1)  # stands for every window; told apart from other empty ranges by identity
-_READINGS = np.empty((0, 0), dtype=np.float32)  # stands for the series' own readings, likewise
+_ALL = range(-1)  # default of `starts`: every window; recognized by identity
+_READINGS = np.empty((0, 0), dtype=np.float32)  # default of `target_values`: the readings; recognized by identity
 
 
 class Batch(NamedTuple):
-    """Some windows as a model wants them."""
+    """Windows as arrays: the inputs of a model and the targets."""
 
     inputs: NDArray[np.float32]  # [b, t, n, f]
-    targets: NDArray[np.float32]  # [b, h, n], NaN where not counted
+    targets: NDArray[np.float32]  # [b, h, n], NaN where a target does not count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Windows:
     """Every stretch of `lookback` steps of a series with the `horizon` steps that follow.
 
-    A window costs nothing: `readings` and `targets` are views of the series, and only `batch` copies, and only the
-    windows asked for. `windows[::10]` is every tenth of them.
+    `readings` and `targets` are views of the series and take no memory; `batch` copies the windows asked for.
+    `windows[::10]` is every tenth window.
 
     Parameters
     ----------
     series
-        what the windows look at
+        the series that the windows are cut from
     lookback, horizon
-        steps a model sees, steps it forecasts
+        the number of steps that a model sees, and that it forecasts
     starts
         the first step of each window, all of them by default
     target_values
-        [t, n] what counts as targets, NaN where nothing does: the readings themselves, unless a protocol counts
-        other targets than inputs
+        [t, n] the targets, NaN where a target does not count; the readings themselves by default (a protocol may
+        use other targets)
     protocol
-        how the windows were cut, for whatever is fitted on them
+        the data protocol by which the windows were cut, for what is fitted on them
 
     Examples
     --------
@@ -88,49 +88,49 @@ class Windows:
                 f"got {self.target_values.shape}"
             )
         if not isinstance(self.starts, range):
-            raise InputError(f"starts must be a range, got {type(self.starts).__name__}; use batch for any windows")
+            raise InputError(f"starts must be a range, got {type(self.starts).__name__}: use batch to pick any windows")
         if self.starts is _ALL:
             object.__setattr__(self, "starts", range(most))
         elif len(self.starts) and (min(self.starts) < 0 or max(self.starts) >= most):
             raise InputError(f"starts must lie between 0 and {most - 1}, got {min(self.starts)} to {max(self.starts)}")
 
     def __len__(self) -> int:
-        """The number of windows."""
+        """Return the number of windows."""
         return len(self.starts)
 
     def __getitem__(self, which: slice) -> Windows:
-        """Some of the windows, such as `windows[::10]`."""
+        """Return the windows of a slice, such as `windows[::10]`."""
         if not isinstance(which, slice):
             raise InputError(
-                f"windows are chosen by a slice such as windows[::10], got {which!r}; use batch for others"
+                f"windows are selected by a slice such as windows[::10], got {which!r}: use batch to pick others"
             )
         return replace(self, starts=self.starts[which])
 
     def __repr__(self) -> str:
-        """Show how many, and of what size."""
+        """Show the number of windows and their size."""
         return (
             f"{len(self):,} windows of {self.lookback} + {self.horizon} steps over {self.series.n_variables} variables"
         )
 
     @property
     def readings(self) -> NDArray[np.float32]:
-        """What a model sees, without time features: [b, t, n], a view of the series."""
+        """The readings that a model sees, without time features: [b, t, n], a view of the series."""
         return self._view(self.series.values, 0, self.lookback)
 
     @property
     def targets(self) -> NDArray[np.float32]:
-        """What comes next, NaN where it does not count: [b, h, n], a view."""
+        """The readings to forecast, NaN where a target does not count: [b, h, n], a view."""
         return self._view(self.target_values, self.lookback, self.horizon)
 
     @property
     def features(self) -> NDArray[np.float32] | None:
-        """The time features of what a model sees, the same for every variable: [b, t, f - 1], or None."""
+        """The time features of the inputs, the same for every variable: [b, t, f - 1], or None."""
         features = self.series.features
         return None if features is None else self._view(features, 0, self.lookback)
 
     @property
     def times(self) -> NDArray[np.datetime64] | None:
-        """When each target step is: [b, h], a view; None when the series has no times."""
+        """The times of the target steps: [b, h], a view; None when the series has no times."""
         if self.series.times is None:
             return None
         return self._view(self.series.times[:, None], self.lookback, self.horizon)[:, :, 0]
@@ -140,49 +140,50 @@ class Windows:
         if not len(self.starts):
             return rows[:0].swapaxes(1, 2)
         first, last, step = self.starts[0] + skip, self.starts[-1] + skip, self.starts.step
-        chosen = slice(first, last + 1, step) if step > 0 else slice(first, last - 1 if last else None, step)
-        return rows[chosen].swapaxes(1, 2)  # [b, length, n]
+        starts = slice(first, last + 1, step) if step > 0 else slice(first, last - 1 if last else None, step)
+        return rows[starts].swapaxes(1, 2)  # [b, length, n]
 
     def batch(self, which: Index = slice(None)) -> Batch:
-        """Some windows, by a slice or by their numbers, as arrays of their own.
+        """Return windows, given by a slice or by their numbers, as new arrays.
 
-        Inputs are [b, t, n, f], missing readings NaN; targets are [b, h, n], NaN where nothing counts.
+        Inputs are [b, t, n, f], NaN where a reading is missing; targets are [b, h, n], NaN where a target does not
+        count.
         """
         first = self._first_steps(which)[:, None]  # [b, 1]
-        seen = first + np.arange(self.lookback)  # [b, t]
-        inputs = np.empty((*seen.shape, self.series.n_variables, self.series.n_features), dtype=np.float32)
-        inputs[..., 0] = self.series.values[seen]
+        steps = first + np.arange(self.lookback)  # [b, t]
+        inputs = np.empty((*steps.shape, self.series.n_variables, self.series.n_features), dtype=np.float32)
+        inputs[..., 0] = self.series.values[steps]
         features = self.series.features
         if features is not None:
-            inputs[..., 1:] = features[seen][:, :, None, :]
+            inputs[..., 1:] = features[steps][:, :, None, :]
         return Batch(inputs, self.target_values[first + self.lookback + np.arange(self.horizon)])
 
     def _first_steps(self, which: Index) -> NDArray[np.int64]:
-        """The first step of each of some windows."""
+        """Return the first step of each of these windows."""
         starts = np.arange(self.starts.start, self.starts.stop, self.starts.step)
         if isinstance(which, slice):
             return starts[which]
-        chosen = np.atleast_1d(np.asarray(which))
-        if chosen.size == 0:
+        numbers = np.atleast_1d(np.asarray(which))
+        if numbers.size == 0:
             return starts[:0]
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise InputError(f"windows are chosen by a slice or by whole numbers, got {which!r}")
-        wrong = chosen[(chosen < -len(self)) | (chosen >= len(self))]
-        if wrong.size:
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise InputError(f"windows are selected by a slice or by whole numbers, got {which!r}")
+        outside = numbers[(numbers < -len(self)) | (numbers >= len(self))]
+        if outside.size:
             raise InputError(
-                f"there is no window {wrong[0]}: the {len(self)} windows are numbered 0 to {len(self) - 1}"
+                f"there is no window {outside[0]}: the {len(self)} windows are numbered 0 to {len(self) - 1}"
             )
-        return starts[chosen]
+        return starts[numbers]
 
     def batches(self, size: int = 64) -> Iterator[Batch]:
-        """All windows in order, `size` at a time."""
+        """Yield all windows in order, in batches of `size`."""
         check_whole("size", size)
         for first in range(0, len(self), size):
             yield self.batch(slice(first, first + size))
 
 
 class Split(NamedTuple):
-    """The three parts of a series, in order of time."""
+    """Training, validation and test windows, in order of time."""
 
     train: Windows
     val: Windows
@@ -198,32 +199,35 @@ def split_series(
     gap: int | None = None,
     protocol: str | DataProtocol = "default",
 ) -> Split:
-    """Cut a series into training, validation and test windows (see `Series.split`)."""
+    """Split a series into training, validation and test windows (see `Series.split`)."""
     rules = get_protocol(protocol)
-    wanted = _checked_shares(rules.shares if shares is None else shares)
+    checked_shares = _checked_shares(rules.shares if shares is None else shares)
     if gap is not None:
         check_whole("gap", gap, low=0)
     whole = Windows(series, lookback, horizon)  # checks lookback and horizon
+    window = lookback + horizon
     if rules.windows_first:
         if gap is not None:
-            raise InputError(f"gap={gap} does not go with protocol {rules.name!r}, whose parts overlap at their edges")
-        bounds = _bounds_of_windows(len(whole), wanted, lookback + horizon)
+            raise InputError(
+                f"gap={gap} cannot be used with protocol {rules.name!r}, whose parts overlap at their edges: "
+                "leave it out"
+            )
+        bounds = _bounds_of_windows(len(whole), checked_shares, window)
     else:
-        bounds = _bounds_of_steps(len(series), wanted, lookback + horizon, gap)
-    window = lookback + horizon
-    for part, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
+        bounds = _bounds_of_steps(len(series), checked_shares, window, gap)
+    for name, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
         if last - first < window:
             raise InputError(
-                f"the {part} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
-                f"of {window}: give a longer series (about {_enough(wanted, window, gap)} steps), a shorter window "
-                "or other shares"
+                f"the {name} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
+                f"of {window}: give a longer series (about {_steps_needed(checked_shares, window, gap)} steps), "
+                "a shorter window or other shares"
             )
     inputs, targets = _inputs_and_targets(series, rules)
-    parts = (
+    splits = (
         Windows(inputs[first:last], lookback, horizon, target_values=targets[first:last], protocol=rules)
         for first, last in bounds
     )
-    return Split(*parts)
+    return Split(*splits)
 
 
 def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:
@@ -237,7 +241,7 @@ def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _inputs_and_targets(series: Series, rules: DataProtocol) -> tuple[Series, NDArray[np.float32]]:
-    """What counts as input and what as target; one copy of the readings for each that differs from them."""
+    """Return inputs and targets under a protocol; each is a copy only where it differs from the readings."""
     inputs, targets = series, series.values
     if rules.missing_code_in_inputs and series.missing_code is not None:
         inputs = series.filled(series.missing_code)
@@ -246,13 +250,13 @@ def _inputs_and_targets(series: Series, rules: DataProtocol) -> tuple[Series, ND
     return inputs, targets
 
 
-def _enough(shares: tuple[float, float, float], window: int, gap: int | None) -> int:
-    """About how many steps give each part a window."""
+def _steps_needed(shares: tuple[float, float, float], window: int, gap: int | None) -> int:
+    """Return about how many steps give each part one window."""
     return ceil(window / min(shares)) + 2 * (window - 1 if gap is None else gap)
 
 
 def _bounds_of_windows(n: int, shares: tuple[float, float, float], window: int) -> list[tuple[int, int]]:
-    """First and last step of each part when the n windows are divided; parts share up to window - 1 steps."""
+    """Return the first and last step of each part when n windows are divided; parts share up to window - 1 steps."""
     train, test = round(n * shares[0]), round(n * shares[2])
     cuts = (0, train, n - test, n)
     return [(first, last + window - 1) for first, last in pairwise(cuts)]
@@ -261,7 +265,7 @@ def _bounds_of_windows(n: int, shares: tuple[float, float, float], window: int) 
 def _bounds_of_steps(
     steps: int, shares: tuple[float, float, float], window: int, gap: int | None
 ) -> list[tuple[int, int]]:
-    """First and last step of each part when the steps are divided, with a gap between."""
+    """Return the first and last step of each part when the steps are divided, with a gap between the parts."""
     gap = window - 1 if gap is None else gap
     used = steps - 2 * gap
     train, test = round(used * shares[0]), round(used * shares[2])

@@ -13,7 +13,7 @@ from subcast.adapters import AdaptedForecaster, adapt, flatten, from_callable, f
 from subcast.errors import DataNotFoundError, InputError
 from subcast.series import Series
 
-CHECKPOINT = Path(__file__).parent.parent / "data" / "format-2" / "forecaster-tcn"
+CHECKPOINT = Path(__file__).parent.parent / "data" / "checkpoints" / "tcn"
 NAMES = ("a", "b", "c")
 SIZES = {"lookback": 4, "horizon": 2, "variables": NAMES, "n_features": 1}
 

@@ -173,16 +173,14 @@ def test_the_model_runs_on_the_completed_windows():
     np.testing.assert_allclose(forecast, model(completed)[:, :, PRESENT])
 
 
-def test_a_model_with_predict_is_asked_for_s_alone():
+def test_a_forecaster_is_asked_for_s_alone():
     train, _, test = parts()
 
     class Model:
+        lookback, horizon, variables = LOOKBACK, HORIZON, test.series.variables
         wanted = None
 
-        def __call__(self, x):
-            raise NotImplementedError
-
-        def predict(self, inputs, wanted=None):
+        def __call__(self, inputs, wanted=None):
             self.wanted = wanted
             return np.zeros((len(inputs), HORIZON, len(wanted)))
 
@@ -194,7 +192,9 @@ def test_a_model_with_predict_is_asked_for_s_alone():
 def test_a_model_of_the_wrong_shape_is_told_so():
     train, _, test = parts()
     method = imputed(lambda x: x[:, :, :, 0], RidgeImputer.fit(train))
-    with pytest.raises(InputError, match=sentence("the model's forecast must be [b, h, n]")):
+    with pytest.raises(
+        InputError, match=sentence("the callable model must turn inputs of shape (6, 5, 7, 1) into [b, h, n]")
+    ):
         method(test[:6], PRESENT)
     with pytest.raises(InputError, match="model must be a function"):
         imputed("mtgnn", RidgeImputer.fit(train))

@@ -1,6 +1,6 @@
 """Make the tiny checkpoints that the tests of loading read.
 
-    python tests/data/make_checkpoints.py tests/data/format-2
+    python tests/data/make_checkpoints.py tests/data/checkpoints
 
 Run it only when the format changes, and keep the old folders: a newer version must read what an older one wrote.
 """
@@ -30,7 +30,7 @@ def series() -> Series:
     values = 20 + 5 * np.sin(2 * np.pi * (hours[:, None] / 24 + np.arange(5) / 5)) + rng.normal(size=(240, 5))
     values[rng.random(values.shape) < 0.02] = np.nan
     times = np.datetime64("2024-01-01") + hours * np.timedelta64(1, "h")
-    names = ("north", "east", "south", "west", "centre")
+    names = ("north", "east", "south", "west", "center")
     return Series(values.astype(np.float32), names, times, time_features=("time_of_day",), name="waves")
 
 
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
     train_part, val_part, test_part = series().split(12, 4)
     inputs = test_part.batch([0, 5]).inputs
     for name, settings in SMALL.items():
-        target = folder / f"forecaster-{name}"
+        target = folder / name
         config = TrainConfig(epochs=2, batch_size=32, progress=False, threads=1, device="cpu")
         forecaster = train(name, train_part, val_part, config, settings=settings)
         forecaster.save(target)

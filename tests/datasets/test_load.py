@@ -77,7 +77,7 @@ class TestMetrLa:
 
     def test_cut_short(self, tmp_path):
         (tmp_path / "metr-la.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + b"0" * 100)
-        with pytest.raises(DataError, match=r"metr-la.h5 is cut short or no HDF5 file"):
+        with pytest.raises(DataError, match=r"metr-la.h5 is cut short or not an HDF5 file"):
             load_files(small("metr-la"), tmp_path, download=False)
 
 

@@ -10,7 +10,7 @@ from subcast.comparison import Comparison
 from subcast.experiments.declaration import get_experiment
 from subcast.experiments.measures import make_measure
 from subcast.experiments.pagerank import pagerank
-from subcast.experiments.study import Context, Study
+from subcast.experiments.study import Context, Study, complete_windows
 
 
 def test_the_oracle_is_the_model_with_everything(places):
@@ -42,10 +42,10 @@ class TestMeasures:
 
     def test_reciprocal_ranks_are_places_in_the_whole_order(self, study):
         measure = self.made(study, "figure-reciprocal-rank", windows=12)
-        engine, settings = measure.robust.engine, measure.robust.settings
+        fitted, exponent = measure.robust._fitted, measure.robust.settings_.exponent
         _, present = measure.groups.unit(1)
-        order = engine.find(measure.arrived, present, settings, len(engine.bank)).index
-        everything = engine.find(measure.arrived, np.arange(engine.n), settings, len(engine.bank)).index
+        order = fitted.retrieve(measure.arrived, present, len(fitted.bank), exponent).index
+        everything = fitted.retrieve(measure.arrived, np.arange(fitted.n), len(fitted.bank), exponent).index
         expected = [1 / (1 + row.tolist().index(best)) for row, best in zip(order, everything[:, 0], strict=True)]
         assert measure.run(1)["reciprocal"] == pytest.approx(expected, abs=1e-6)
         assert min(expected) < 1
@@ -59,8 +59,8 @@ class TestMeasures:
     def test_the_ideal_neighbor_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]
-        engine, settings = study.paper.engine, study.paper.settings
-        each, seen, neighbors = engine.each_forecast(engine.arrive(measure.windows), present, settings)
+        completed = complete_windows(study.paper, study.paper._fitted.arrive(measure.windows), present)
+        each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = measure.windows.targets[:, :, present]
         places = {"ddw": [], "fdw": []}
         for window in range(len(truth)):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,58 +10,62 @@ import pytest
 import torch
 
 from subcast.errors import DataError, DataNotFoundError
-from subcast.forecasters import FORECASTERS, checkpoint
-from subcast.forecasters.checkpoint import SETTINGS_FILE, load_forecaster, save_forecaster
+from subcast.forecasters import FORECASTERS
+from subcast.forecasters.checkpoint import load_forecaster, save_forecaster
 from subcast.forecasters.trained import TrainedForecaster
+from subcast.storage import folders
 
-DATA = Path(__file__).parents[1] / "data"
-FORMATS = {1: DATA, 2: DATA / "format-2"}
+STORED = Path(__file__).parents[1] / "data" / "checkpoints"
+PAGE = "forecaster.json"
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A copy of a saved forecaster, to damage."""
-    return Path(shutil.copytree(FORMATS[2] / "forecaster-tcn", tmp_path / "saved"))
+    return Path(shutil.copytree(STORED / "tcn", tmp_path / "saved"))
+
+
+def page_of(folder):
+    return json.loads(json.loads((folder / PAGE).read_text())["page"])
+
+
+def write_page(folder, page):
+    """Write a page with the right checksum, as somebody would who changes it on purpose."""
+    text = json.dumps(page)
+    (folder / PAGE).write_text(json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}))
 
 
 def change(folder, **fields):
-    record = json.loads((folder / SETTINGS_FILE).read_text())
-    record.update(fields)
-    (folder / SETTINGS_FILE).write_text(json.dumps(record))
+    page = page_of(folder)
+    page["facts"].update(fields)
+    write_page(folder, page)
 
 
 def weights_of(folder):
-    (path,) = folder.glob("weights*.safetensors")
+    (path,) = folder.glob("*.safetensors")
     return path
 
 
-@pytest.mark.parametrize("version", FORMATS)
 @pytest.mark.parametrize("name", sorted(FORECASTERS))
 class TestStored:
-    def test_forecasts_as_when_it_was_written(self, name, version):
-        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
-        probe = json.loads((FORMATS[version] / f"forecaster-{name}" / "probe.json").read_text())
+    def test_forecasts_as_when_it_was_written(self, name):
+        forecaster = TrainedForecaster.load(STORED / name)
+        probe = json.loads((STORED / name / "probe.json").read_text())
         inputs = np.array(probe["inputs"], dtype=np.float32)
         np.testing.assert_allclose(forecaster(inputs), probe["forecast"], rtol=1e-4)
 
-    def test_saved_again_it_is_bit_equal(self, name, version, tmp_path):
-        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
+    def test_saved_again_it_is_bit_equal(self, name, tmp_path):
+        forecaster = TrainedForecaster.load(STORED / name)
         forecaster.save(tmp_path / "again")
         again = TrainedForecaster.load(tmp_path / "again")
         inputs = np.random.default_rng(0).normal(20, 5, size=(3, 12, 5, 2)).astype(np.float32)
         assert np.array_equal(again(inputs), forecaster(inputs))
         assert np.array_equal(again.predict(inputs, present=["west"]), forecaster.predict(inputs, present=["west"]))
-        before, after = FORMATS[version] / f"forecaster-{name}", tmp_path / "again"
-        assert weights_of(after).read_bytes() == weights_of(before).read_bytes()
-        old, new = (json.loads((folder / SETTINGS_FILE).read_text()) for folder in (before, after))
-        assert old.pop("format_version") == version
-        assert new.pop("format_version") == 2
-        assert new.pop("weights_file") == weights_of(after).name
-        old.pop("weights_file", None)
-        assert new == old
+        assert weights_of(tmp_path / "again").read_bytes() == weights_of(STORED / name).read_bytes()
+        assert page_of(tmp_path / "again")["facts"] == page_of(STORED / name)["facts"]
 
-    def test_carries_what_is_known_about_it(self, name, version):
-        forecaster = TrainedForecaster.load(FORMATS[version] / f"forecaster-{name}")
+    def test_carries_what_is_known_about_it(self, name):
+        forecaster = TrainedForecaster.load(STORED / name)
         assert forecaster.variables == ("north", "east", "south", "west", "center")
         assert (forecaster.lookback, forecaster.horizon, forecaster.n_features) == (12, 4, 2)
         assert forecaster.time_features == ("time_of_day",)
@@ -70,10 +75,10 @@ class TestStored:
         expected = {"mtgnn": "learned", "astgcn": "correlation", "mstgcn": "correlation"}.get(name)
         assert forecaster.graph_source == expected
 
-    def test_loading_draws_no_random_numbers(self, name, version):
+    def test_loading_draws_no_random_numbers(self, name):
         torch.manual_seed(0)
         before = torch.get_rng_state()
-        load_forecaster(FORMATS[version] / f"forecaster-{name}")
+        load_forecaster(STORED / name)
         assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -87,38 +92,43 @@ class TestRefused:
             load_forecaster(tmp_path)
 
     def test_somebody_elses_json(self, folder):
-        (folder / SETTINGS_FILE).write_text('{"format": "another"}')
-        with pytest.raises(DataError, match="was not written by subcast"):
-            load_forecaster(folder)
-        (folder / SETTINGS_FILE).write_text("[1, 2]")
-        with pytest.raises(DataError, match="was not written by subcast"):
-            load_forecaster(folder)
+        for text in ('{"format": "another"}', "[1, 2]"):
+            (folder / PAGE).write_text(text)
+            with pytest.raises(DataError, match=r"forecaster\.json is damaged or was changed by hand"):
+                load_forecaster(folder)
 
     def test_json_cut_short(self, folder):
-        text = (folder / SETTINGS_FILE).read_text()
-        (folder / SETTINGS_FILE).write_text(text[: len(text) // 2])
-        with pytest.raises(DataError, match="is cut short or is not JSON"):
+        text = (folder / PAGE).read_text()
+        (folder / PAGE).write_text(text[: len(text) // 2])
+        with pytest.raises(DataError, match=r"forecaster\.json is damaged or was changed by hand"):
             load_forecaster(folder)
 
     def test_weights_cut_short(self, folder):
         raw = weights_of(folder).read_bytes()
         weights_of(folder).write_bytes(raw[:-4])
-        with pytest.raises(DataError, match="is cut short or is not the file"):
+        with pytest.raises(DataError, match=r"has \d+ bytes instead of \d+, it was cut short"):
+            load_forecaster(folder)
+
+    def test_one_bit_of_the_weights_flipped(self, folder):
+        raw = bytearray(weights_of(folder).read_bytes())
+        raw[len(raw) // 2] ^= 1
+        weights_of(folder).write_bytes(bytes(raw))
+        with pytest.raises(DataError, match="its checksum differs"):
             load_forecaster(folder)
 
     def test_weights_of_another_model(self, folder):
-        shutil.copy(weights_of(DATA / "forecaster-lstnet"), weights_of(folder))
-        with pytest.raises(DataError, match="is cut short or is not the file"):
+        shutil.copy(weights_of(STORED / "lstnet"), weights_of(folder))
+        with pytest.raises(DataError, match=r"has \d+ bytes instead of \d+"):
             load_forecaster(folder)
 
     def test_no_weights(self, folder):
         weights_of(folder).unlink()
-        with pytest.raises(DataNotFoundError, match=r"has no weights-[0-9a-f]{8}\.safetensors"):
+        with pytest.raises(DataError, match=r"forecaster-weights-[0-9a-f]{16}\.safetensors is missing"):
             load_forecaster(folder)
 
     def test_newer_format(self, folder):
-        change(folder, format_version=3)
-        with pytest.raises(DataError, match=r"is of format 3, and this version .* reads up to 2: install a newer"):
+        write_page(folder, {**page_of(folder), "format": folders.FORMAT + 1})
+        with pytest.raises(DataError, match=r"is of format 2, and this version .* reads format 1: install a newer"):
             load_forecaster(folder)
 
     def test_unknown_model(self, folder):
@@ -127,15 +137,14 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_a_field_is_missing(self, folder):
-        record = json.loads((folder / SETTINGS_FILE).read_text())
-        del record["scaler"]
-        (folder / SETTINGS_FILE).write_text(json.dumps(record))
-        with pytest.raises(DataError, match="does not tell scaler"):
+        page = page_of(folder)
+        del page["facts"]["scaler"]
+        write_page(folder, page)
+        with pytest.raises(DataError, match="has no scaler"):
             load_forecaster(folder)
 
     def test_settings_that_do_not_fit_the_weights(self, folder):
-        record = json.loads((folder / SETTINGS_FILE).read_text())
-        change(folder, settings={**record["settings"], "channels": 9})
+        change(folder, settings={**page_of(folder)["facts"]["settings"], "channels": 9})
         with pytest.raises(DataError, match="do not fit its settings"):
             load_forecaster(folder)
 
@@ -157,9 +166,6 @@ class TestDamaged:
             ({"settings": None}, "has None as its settings"),
             ({"lookback": True}, "has True as its lookback"),
             ({"history": "long"}, "has 'long' as its history"),
-            ({"weights_sha256": 7}, "has 7 as its weights_sha256"),
-            ({"weights_file": "../weights.safetensors"}, "names '../weights.safetensors' as its weights"),
-            ({"weights_file": 3}, "names 3 as its weights"),
             ({"scaler": {}}, "has no numbers as its scaler or means"),
             ({"means": ["a"] * 5}, "has no numbers as its scaler or means"),
             ({"scaler": {"mean": [1.0] * 4, "scale": [1.0] * 4}}, "its scaler and its settings do not fit"),
@@ -178,8 +184,7 @@ class TestDamaged:
             load_forecaster(folder)
 
     def test_settings_out_of_range(self, folder):
-        record = json.loads((folder / SETTINGS_FILE).read_text())
-        change(folder, settings={**record["settings"], "channels": 0})
+        change(folder, settings={**page_of(folder)["facts"]["settings"], "channels": 0})
         with pytest.raises(DataError, match=r"do not fit its settings .*channels must be a whole number"):
             load_forecaster(folder)
 
@@ -190,9 +195,7 @@ class TestSavingOver:
         next(forecaster.module.parameters()).data.add_(1.0)
         return forecaster
 
-    @pytest.mark.parametrize("version", FORMATS)
-    def test_the_new_one_alone_is_left(self, tmp_path, version):
-        folder = Path(shutil.copytree(FORMATS[version] / "forecaster-tcn", tmp_path / "saved"))
+    def test_the_new_one_alone_is_left(self, folder):
         inputs = np.zeros((1, 12, 5, 2), dtype=np.float32)
         forecaster = self.changed(folder)
         before = weights_of(folder)
@@ -200,18 +203,22 @@ class TestSavingOver:
         assert weights_of(folder) != before
         assert np.array_equal(load_forecaster(folder)(inputs), forecaster(inputs))
 
-    def test_stopped_between_weights_and_settings_the_old_one_loads(self, folder, monkeypatch):
+    def test_stopped_before_the_page_is_replaced_the_old_one_loads(self, folder, monkeypatch):
         inputs = np.zeros((1, 12, 5, 2), dtype=np.float32)
         save_forecaster(self.changed(folder), folder)
         before = load_forecaster(folder)(inputs)
-        whole_file = checkpoint.whole_file
 
-        def stopped(path):
-            if path.name == SETTINGS_FILE:
-                raise KeyboardInterrupt
-            return whole_file(path)
+        def stopped(*_):
+            raise KeyboardInterrupt
 
-        monkeypatch.setattr(checkpoint, "whole_file", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            save_forecaster(self.changed(folder), folder)
+        with monkeypatch.context() as patch:
+            patch.setattr(folders.os, "replace", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                save_forecaster(self.changed(folder), folder)
         assert np.array_equal(load_forecaster(folder)(inputs), before)
+        assert len(list(folder.glob("*.safetensors"))) == 1
+
+    def test_other_files_of_a_training_stay(self, tmp_path):
+        (tmp_path / "history.csv").write_text("epoch")
+        save_forecaster(load_forecaster(STORED / "tcn"), tmp_path)
+        assert (tmp_path / "history.csv").read_text() == "epoch"

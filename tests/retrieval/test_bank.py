@@ -185,10 +185,12 @@ def test_an_open_bank_keeps_its_readings_when_another_is_saved_over_it(tmp_path)
 
 
 def test_a_bank_of_another_format_is_refused_and_can_be_saved_over(tmp_path):
-    page = json.dumps({"kind": "bank", "format": 1, "facts": {}, "files": {"rows": {"bytes": 3}}})
+    page = json.dumps({"kind": "bank", "format": 0, "facts": {}, "arrays": {"rows": {"file": "rows.npy"}}, "blobs": {}})
     (tmp_path / "bank.json").write_text(json.dumps({"checksum": zlib.crc32(page.encode()), "page": page}))
     (tmp_path / "rows.npy").write_bytes(b"old")
-    with pytest.raises(DataError, match="is a bank of format 1, this version reads a bank of format 2"):
+    with pytest.raises(
+        DataError, match="is of format 0, and this version of subcast reads format 1: save it again with this version"
+    ):
         WindowBank.open(tmp_path)
     bank_of().save(tmp_path)
     assert np.array_equal(WindowBank.open(tmp_path).data, VALUES.T)
@@ -205,7 +207,7 @@ def test_a_copy_answers_the_same(tmp_path, copied, options):
         wanted = one.nearest(windows, [0, 2], 3, method="index")
         other = copied(one)
         assert same(other.nearest(windows, [0, 2], 3, method="index"), wanted)
-        assert other.likeness() == bank.likeness()
+        assert other.fingerprint() == bank.fingerprint()
         assert not other.data.flags.writeable
         assert not np.shares_memory(other.data, one.data)
     table = QueryTable(bank, windows, neighbor=2)
@@ -290,8 +292,8 @@ def flip(path):
         (grow, "rows", "cut short or added to"),
         (flip, "rows", "checksum differs"),
         (flip, "starts", "checksum differs"),
-        (cut, "bank.json", "torn"),
-        (flip, "bank.json", "torn"),
+        (cut, "bank.json", "damaged"),
+        (flip, "bank.json", "damaged"),
         (Path.unlink, "starts", "is missing"),
         (Path.unlink, "bank.json", "holds no bank"),
     ],
@@ -347,29 +349,29 @@ def test_many_threads_ask_one_bank():
     ("call", "sentence"),
     [
         (lambda: WindowBank(np.zeros(5), 2), r"values must be \[t, n\]"),
-        (lambda: WindowBank(np.zeros((0, 2)), 2), "values is empty"),
+        (lambda: WindowBank(np.zeros((0, 2)), 2), "values must have at least one step"),
         (lambda: WindowBank(np.zeros((5, 2)), 6), "at least lookback = 6 steps"),
         (lambda: WindowBank(np.zeros((5, 2)), 0), "lookback must be a whole number"),
         (lambda: WindowBank(np.array([["a"]]), 1), "array of numbers"),
         (lambda: WindowBank(np.full((5, 2), np.inf), 2), "infinite"),
-        (lambda: WindowBank([np.zeros((5, 2)), np.zeros((5, 3))], 2), "alike but for their steps"),
+        (lambda: WindowBank([np.zeros((5, 2)), np.zeros((5, 3))], 2), "the same variables and features"),
         (lambda: bank_of(lengths=[10, 10]), "add up to the 80 steps"),
-        (lambda: bank_of(starts=[77]), "leaves its series"),
-        (lambda: bank_of(starts=[-1]), "leaves its series"),
-        (lambda: bank_of(starts=[3, 3]), "starts must rise"),
+        (lambda: bank_of(starts=[77]), "does not fit into its series"),
+        (lambda: bank_of(starts=[-1]), "does not fit into its series"),
+        (lambda: bank_of(starts=[3, 3]), "starts must be sorted and unique"),
         (lambda: bank_of(starts=[]), "non-empty list of integers"),
         (lambda: bank_of(shared_features="all"), 'shared_features must be "auto", "none" or a list'),
-        (lambda: bank_of(shared_features=[1]), "no feature beside the reading"),
+        (lambda: bank_of(shared_features=[1]), "values has only the reading"),
         (lambda: WindowBank(np.zeros((9, 2, 2)), 3, shared_features=[0]), "after the reading, from 1 to 1"),
-        (lambda: WindowBank(VALUES.reshape(20, 6, 2), 3, shared_features=[1]), "different values of it"),
-        (lambda: bank_of(fraction=0.001), "leaves none"),
-        (lambda: bank_of(fraction=1.5), "fraction must lie"),
+        (lambda: WindowBank(VALUES.reshape(20, 6, 2), 3, shared_features=[1]), "got different values at one step"),
+        (lambda: bank_of(fraction=0.001), "fraction must keep at least one window"),
+        (lambda: bank_of(fraction=1.5), "fraction must be above 0 and at most 1"),
         (lambda: bank_of(names=["a"]), "one entry for each of the 3"),
         (lambda: bank_of(mask=np.ones((80, 3))), "mask must be boolean"),
         (lambda: bank_of(shared=np.zeros((7, 1))), "with the 80 steps"),
         (lambda: bank_of().nearest(np.zeros((4, 3)), [0], 1), r"windows must be \[b, t, n\]"),
         (lambda: bank_of().nearest(np.zeros((1, 5, 3)), [0], 1), "the bank's 4 steps, got 5"),
-        (lambda: bank_of().nearest(np.zeros((1, 4, 7)), [0, 1], 1), "over all 3 variables or over the 2"),
+        (lambda: bank_of().nearest(np.zeros((1, 4, 7)), [0, 1], 1), "with all 3 variables or with only the 2"),
         (lambda: bank_of().nearest(np.zeros((1, 4, 3)), [5], 1), "numbered 0 to 2"),
         (lambda: bank_of().nearest(np.zeros((1, 4, 3)), [0], 0), "k must be"),
         (lambda: bank_of().nearest(np.zeros((1, 4, 3)), [0], 1, 0), "exponent must be"),
@@ -384,8 +386,8 @@ def test_many_threads_ask_one_bank():
         (lambda: bank_of().nearest(np.zeros((2, 4, 3)), np.ones((1, 3), bool), 1), r"boolean \[b, n\] = \(2, 3\)"),
         (lambda: bank_of().nearest(np.zeros((1, 4, 3)), [0], 1, mask=np.ones((1, 4, 3))), "mask must be boolean"),
         (lambda: bank_of().nearest(np.zeros((1, 4, 3)), [0], 1, mask=np.ones((1, 3, 3), bool)), "mask must have one"),
-        (lambda: bank_of().nearest_sliding(np.zeros((3, 3)), [0], 1), "at least the bank's 4 steps"),
-        (lambda: bank_of().stream([0], 1).push(np.zeros(7)), "over all 3 variables"),
+        (lambda: bank_of().nearest_sliding(np.zeros((3, 3)), [0], 1), "steps must have at least 4 steps"),
+        (lambda: bank_of().stream([0], 1).push(np.zeros(7)), "with all 3 variables"),
         (lambda: bank_of().window(77), "numbered 0 to 76"),
         (lambda: bank_of().window(0.5), "index must hold whole numbers"),
         (lambda: bank_of().rank(np.zeros((1, 4, 3)), [0], [[[0]]]), r"index must be \[b\] or \[b, j\]"),

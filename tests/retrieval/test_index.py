@@ -1,4 +1,4 @@
-"""The exact index answers as the scan, to the bit."""
+"""The exact index gives the same results as the scan, to the bit, and method "auto" uses it when it is faster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from retrieval.examples import assert_equal
 from subcast.errors import InputError
 from subcast.retrieval import WindowBank, index, search
 
@@ -17,7 +18,7 @@ def wave(t, n, seed=0, noise=0.05):
     return (np.sin(time / 9 + np.arange(n)) + noise * rng.normal(size=(t, n))).astype(np.float32)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
@@ -26,7 +27,7 @@ def wave(t, n, seed=0, noise=0.05):
     st.sampled_from([0.0, 0.05, 1.0]),
     st.integers(1, 3),
 )
-def test_index_is_the_scan(seed, lookback, t, exponent, noise, threads):
+def test_index_equals_the_scan(seed, lookback, t, exponent, noise, threads):
     rng = np.random.default_rng(seed)
     values = wave(t + lookback + 4, 4, seed, noise)
     values = np.round(values, 1) if seed % 3 == 0 else values
@@ -40,8 +41,7 @@ def test_index_is_the_scan(seed, lookback, t, exponent, noise, threads):
     k = int(rng.integers(1, len(bank) + 3))
     scan = bank.nearest(windows, [0, 2, 3], k, exponent, method="scan", **options)
     indexed = bank.nearest(windows, [0, 2, 3], k, exponent, method="index", **options)
-    assert np.array_equal(scan.index, indexed.index)
-    assert np.array_equal(scan.distance, indexed.distance)
+    assert_equal(scan, indexed)
 
 
 def test_index_skips_most_windows_of_slow_series():
@@ -61,12 +61,11 @@ def test_ties_among_perfect_matches_go_to_the_lower_index():
     assert found.index[0].tolist() == [100, 101, 102, 103]
 
 
-def ask_both(bank, windows, variables, k, **options):
-    """Ask "auto", check it against the scan, and return the windows answered so far by the index and by the scan."""
+def search_auto(bank, windows, variables, k, **options):
+    """Compare "auto" with the scan; return how many windows "auto" has answered by the index and by the scan so far."""
     auto = bank.nearest(windows, variables, k, **options)
     scan = bank.nearest(windows, variables, k, method="scan", **options)
-    assert np.array_equal(auto.index, scan.index)
-    assert np.array_equal(auto.distance, scan.distance)
+    assert_equal(auto, scan)
     answered = bank.envelopes(np.zeros(0, dtype=np.int64)).answered
     return answered["index"], answered["scan"]
 
@@ -91,72 +90,71 @@ def noisy(monkeypatch):
 
 def test_auto_uses_the_index_where_it_skips_most_windows(smooth):
     bank, values = smooth
-    assert ask_both(bank, windows_of(values, 8000, 30), [0, 1], 5) == (30, 0)
-    assert ask_both(bank, windows_of(values, 8100, 1), [0, 1], 5) == (31, 0)
+    assert search_auto(bank, windows_of(values, 8000, 30), [0, 1], 5) == (30, 0)
+    assert search_auto(bank, windows_of(values, 8100, 1), [0, 1], 5) == (31, 0)
 
 
-def test_auto_gives_the_index_up_within_a_call(noisy):
+def test_auto_stops_using_the_index_within_a_call(noisy):
     bank, values = noisy
-    assert ask_both(bank, windows_of(values, 8600, 30), [0, 1, 2], 5) == (8, 22)
+    assert search_auto(bank, windows_of(values, 8600, 30), [0, 1, 2], 5) == (8, 22)
 
 
-def test_auto_remembers_between_calls_that_the_index_lost(noisy, monkeypatch):
+def test_auto_scans_some_calls_after_the_index_was_slower(noisy, monkeypatch):
     monkeypatch.setattr(index, "_PAUSE", 3)
     bank, values = noisy
     one = windows_of(values, 8600, 1)
-    told = [ask_both(bank, one, [0, 1, 2], 5) for _ in range(6)]
-    assert told == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 3), (2, 4)]  # tried anew after three calls
-    assert ask_both(bank, one, [0, 1, 2], 5, exponent=1) == (3, 4)  # another question, another trial
+    answered = [search_auto(bank, one, [0, 1, 2], 5) for _ in range(6)]
+    assert answered == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 3), (2, 4)]  # tried again after three calls
+    assert search_auto(bank, one, [0, 1, 2], 5, exponent=1) == (3, 4)  # another kind of query has its own record
 
 
-def test_auto_remembers_for_each_number_of_variables(noisy):
+def test_auto_has_a_record_for_each_number_of_variables(noisy):
     bank, values = noisy
-    sets = np.eye(3, dtype=bool)[np.arange(12) % 3]  # a variable for each window, but all three for two of them
+    sets = np.eye(3, dtype=bool)[np.arange(12) % 3]  # one variable for ten windows, all three for two windows
     sets[:2] = True
     for calls in (1, 2, 3):
-        ask_both(bank, windows_of(values, 8600, 12), sets, 5)
-        habits = bank.envelopes(np.zeros(0, dtype=np.int64)).habits
-        assert set(habits) == {(1, 0.5, 3), (3, 0.5, 3)}
-        assert habits[3, 0.5, 3].scanned == calls - 1
+        search_auto(bank, windows_of(values, 8600, 12), sets, 5)
+        records = bank.envelopes(np.zeros(0, dtype=np.int64)).records
+        assert set(records) == {(1, 0.5, 3), (3, 0.5, 3)}
+        assert records[3, 0.5, 3].scanned == calls - 1
 
 
-def test_auto_comes_back_to_the_index():
-    habit = index.Habit()
-    assert habit.worth_a_trial
-    habit.learn(1.7)
-    assert not habit.worth_a_trial
-    habit.scanned = 64
-    assert habit.worth_a_trial
-    habit.learn(0.1)
-    assert habit.worth_a_trial
-    assert habit.share == 0.1  # what was known is long ago
-    habit.learn(0.9)
-    assert habit.worth_a_trial  # one hard window does not outweigh an easy one
-    habit.learn(0.9)
-    assert not habit.worth_a_trial
+def test_auto_tries_the_index_again():
+    record = index.IndexRecord()
+    assert record.use_index
+    record.update(1.7)
+    assert not record.use_index
+    record.scanned = 64
+    assert record.use_index
+    record.update(0.1)
+    assert record.use_index
+    assert record.share == 0.1  # the previous share was too old to be averaged
+    record.update(0.9)
+    assert record.use_index  # one slow call is averaged with a fast one
+    record.update(0.9)
+    assert not record.use_index
 
 
 def test_auto_scans_small_banks_and_many_neighbors(smooth, monkeypatch):
     bank, values = smooth
-    assert ask_both(bank, windows_of(values, 8000, 3), [0, 1], 400) == (0, 0)  # 400 blocks are most of the bank
+    assert search_auto(bank, windows_of(values, 8000, 3), [0, 1], 400) == (0, 0)  # 400 blocks are most of the bank
     monkeypatch.setattr(index, "INDEX_FROM", 10_000)
-    assert ask_both(bank, windows_of(values, 8000, 3), [0, 1], 5) == (0, 0)
+    assert search_auto(bank, windows_of(values, 8000, 3), [0, 1], 5) == (0, 0)
     assert bank.envelopes(np.zeros(0, dtype=np.int64)).nbytes == 0
 
 
-def test_auto_scans_scattered_candidates_but_the_index_can_be_had(monkeypatch):
+def test_auto_scans_scattered_candidates_unless_the_index_is_requested(monkeypatch):
     monkeypatch.setattr(index, "INDEX_FROM", 100)
     values = np.cumsum(np.random.default_rng(0).normal(size=(9000, 3)), axis=0).astype(np.float32)
     bank = WindowBank(values, 6, fraction=0.2)
     windows = windows_of(values, 8000, 3)
-    assert ask_both(bank, windows, [0, 1], 5) == (0, 0)
+    assert search_auto(bank, windows, [0, 1], 5) == (0, 0)
     scan = bank.nearest(windows, [0, 1], 5, method="scan")
     forced = bank.nearest(windows, [0, 1], 5, method="index")
-    assert np.array_equal(scan.index, forced.index)
-    assert np.array_equal(scan.distance, forced.distance)
+    assert_equal(scan, forced)
 
 
-def test_index_says_what_it_cannot_do():
+def test_the_index_needs_complete_readings():
     values = wave(100, 2)
     values[5, 0] = np.nan
     with pytest.raises(InputError, match="method='index' needs a bank without missing readings"):
@@ -166,8 +164,8 @@ def test_index_says_what_it_cannot_do():
 
 @pytest.mark.parametrize("exponent", [0.5, 1, 2])
 @pytest.mark.parametrize("kind", ["walk", "wave", "steps"])
-def test_index_is_the_scan_where_most_blocks_are_ruled_out(kind, exponent):
-    """Long enough that blocks beyond the first most promising ones matter: a bound too high would lose neighbors."""
+def test_index_equals_the_scan_where_most_blocks_are_ruled_out(kind, exponent):
+    """The series is so long that bounds decide which blocks are read: a bound too high would lose neighbors."""
     rng = np.random.default_rng(4)
     if kind == "walk":
         values = np.cumsum(rng.normal(size=(9000, 3)), axis=0).astype(np.float32)
@@ -181,5 +179,4 @@ def test_index_is_the_scan_where_most_blocks_are_ruled_out(kind, exponent):
     for k in (1, 40, 700):
         scan = bank.nearest(windows, [0, 2], k, exponent, method="scan")
         indexed = bank.nearest(windows, [0, 2], k, exponent, method="index")
-        assert np.array_equal(scan.index, indexed.index)
-        assert np.array_equal(scan.distance, indexed.distance)
+        assert_equal(scan, indexed)

@@ -126,9 +126,11 @@ def test_plan_against_an_explicit_regression(present):
     future = twin([(lookback + q, i) for q in range(horizon) for i in present]).reshape(5, horizon, len(present))
     hidden = twin([(lookback + q, i) for q in range(horizon) for i in absent]).reshape(5, horizon, len(absent))
     np.testing.assert_allclose(plan.inputs(solved), inputs, atol=2e-3)
-    np.testing.assert_allclose(plan.future(solved), future, atol=2e-3)
-    np.testing.assert_allclose(plan.future(solved, absent=True), hidden, atol=2e-3)
-    np.testing.assert_array_equal(plan.future(solved), plan.future(solved))  # from what is kept, the same
+    np.testing.assert_allclose(plan.future(solved, plan.present), future, atol=2e-3)
+    np.testing.assert_allclose(plan.future(solved, plan.absent), hidden, atol=2e-3)
+    np.testing.assert_array_equal(
+        plan.future(solved, plan.present), plan.future(solved, plan.present)
+    )  # from what is kept, the same
 
 
 def test_plan_is_close_to_least_squares_on_the_stretches_themselves():
@@ -139,7 +141,7 @@ def test_plan_is_close_to_least_squares_on_the_stretches_themselves():
     ahead = [z[t + lookback : t + lookback + horizon][:, present].ravel() for t in range(len(rows))]
     answer, *_ = np.linalg.lstsq(np.array(rows, dtype=float), np.array(ahead, dtype=float), rcond=None)
     some = np.array(rows[::500], dtype=np.float32)
-    found = plan.future(plan.solve(some.reshape(len(some), lookback, 2)))
+    found = plan.future(plan.solve(some.reshape(len(some), lookback, 2)), plan.present)
     np.testing.assert_allclose(found.reshape(len(some), -1), some @ answer, atol=0.05)
     assert np.abs(some @ answer).max() > 0.5  # there is something to forecast
 
@@ -151,7 +153,7 @@ def test_a_thinned_plan_against_an_explicit_regression():
     differences = np.random.default_rng(1).normal(size=(2, 6, 3)).astype(np.float32)
     twin = twins.regression(z, present, [1, 3, 5], RIDGE, [(6 + q, i) for q in range(2) for i in present])
     wanted = differences[:, [1, 3, 5]].reshape(2, -1) @ twin
-    np.testing.assert_allclose(plan.future(plan.solve(differences)).reshape(2, -1), wanted, atol=2e-3)
+    np.testing.assert_allclose(plan.future(plan.solve(differences), plan.present).reshape(2, -1), wanted, atol=2e-3)
 
 
 def test_more_ridge_leans_less():
@@ -160,7 +162,7 @@ def test_more_ridge_leans_less():
     sizes = []
     for ridge in (0.01, 1.0, 100.0, 1e6):
         plan = make_regression(moments, np.array([0, 2]), 4, 4, 2, ridge)
-        sizes.append(float(np.abs(plan.future(plan.solve(differences))).sum()))
+        sizes.append(float(np.abs(plan.future(plan.solve(differences), plan.present)).sum()))
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] < 1e-3
 
@@ -198,7 +200,7 @@ def test_the_same_s_is_solved_once():
 def test_the_least_used_is_forgotten_first():
     moments = LagMoments.fit(noise(), 6)
     size = make_regression(moments, np.array([0]), 4, 4, 2, 0.1).nbytes
-    cache = RegressionCache(moments, 4, 4, 2, kept=2 * size)
+    cache = RegressionCache(moments, 4, 4, 2, cached_bytes=2 * size)
     a, b = cache.get(np.array([0]), 0.1), cache.get(np.array([1]), 0.1)
     assert cache.get(np.array([0]), 0.1) is a  # used again, so that 1 is the one to go
     cache.get(np.array([2]), 0.1)

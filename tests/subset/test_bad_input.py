@@ -30,7 +30,9 @@ def refuses(call, *words):
     ("options", "words"),
     [
         ({"metric": "mape"}, ("metric", "'mape'", "mae")),
-        ({"neighbors": 5}, ("'neighbors'", "neighbors")),
+        ({"neighbours": 5}, ("'neighbours'", "neighbors")),
+        ({"effort": 0}, ("effort", "0")),
+        ({"effort": "much"}, ("effort", "'much'")),
         ({"levels": [1.2]}, ("levels", "1.2")),
         ({"levels": 0}, ("levels", "0")),
         ({"levels": ["many"]}, ("levels", "'many'")),
@@ -47,7 +49,7 @@ def test_constructor(options, words):
 
 
 def test_unknown_option_of_the_published_method():
-    refuses(lambda: sc.SubsetForecaster.paper(mixing, neighbors=3), "'neighbors'")
+    refuses(lambda: sc.SubsetForecaster.paper(mixing, neighbours=3), "'neighbours'")
 
 
 # Fitting

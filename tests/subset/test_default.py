@@ -119,7 +119,7 @@ def test_what_arrived_reaches_the_model_to_the_bit(small):
 @pytest.mark.parametrize("absent", [False, True])
 def test_one_pass_a_window(wave_parts, tuned, learned, absent):
     model = Counting(learned)
-    robust = sc.SubsetForecaster(model, settings=tuned.settings, progress=False).fit(wave_parts.train, wave_parts.val)
+    robust = sc.SubsetForecaster(model, settings=tuned.settings_, progress=False).fit(wave_parts.train, wave_parts.val)
     for present in ([1], [0, 2, 5], [0, 1, 2, 3, 4]):
         before = model.windows
         robust.predict_many(wave_parts.test, present, absent=absent)
@@ -340,7 +340,7 @@ def test_neighbors_are_training_windows_with_their_dates(tuned, wave_parts):
     train = wave_parts.train
     one = tuned.predict(wave_parts.test.series.to_frame().iloc[20 : 20 + LOOKBACK, [0, 3]])
     starts = one.neighbor_index
-    assert len(starts) == tuned.settings.neighbors
+    assert len(starts) == tuned.settings_.neighbors
     assert set(starts.tolist()) <= set(train.starts)
     np.testing.assert_array_equal(one.neighbor_times, train.series.times[starts + LOOKBACK - 1])
     assert (np.diff(one.neighbor_distance) >= 0).all()
@@ -377,16 +377,16 @@ def test_a_filled_hole_is_close_to_the_reading_that_was_there(tuned, wave_parts)
 
 
 def test_other_settings_without_fitting_again(wave_parts, tuned, learned):
-    chosen = replace(tuned.settings, neighbors=4, correction=1.0, blend=BLEND)
+    chosen = replace(tuned.settings_, neighbors=4, correction=1.0, blend=BLEND)
     fresh = sc.SubsetForecaster(learned, settings=chosen, progress=False).fit(wave_parts.train)
-    before = tuned.settings
+    before = tuned.settings_
     other = tuned.with_settings(chosen)
     np.testing.assert_array_equal(
         other.predict_many(wave_parts.test, [0, 3], absent=True).mean,
         fresh.predict_many(wave_parts.test, [0, 3], absent=True).mean,
     )
-    assert tuned.settings == before
-    assert other.settings == chosen
+    assert tuned.settings_ == before
+    assert other.settings_ == chosen
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_other_settings_without_fitting_again(wave_parts, tuned, learned):
 )
 def test_what_shapes_the_bank_cannot_change_afterwards(tuned, change):
     with pytest.raises(sc.InputError, match=next(iter(change))):
-        tuned.with_settings(replace(tuned.settings, **change))
+        tuned.with_settings(replace(tuned.settings_, **change))
 
 
 def test_repr_tells_what_it_is(tuned):

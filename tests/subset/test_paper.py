@@ -98,7 +98,7 @@ def test_nothing_is_tuned_and_no_passes_are_spent_on_intervals(parts):
     alone = Counting()
     sc.SubsetForecaster.paper(alone, progress=False).fit(train)
     assert model.windows == alone.windows
-    assert robust.settings == sc.Settings.paper()
+    assert robust.settings_ == sc.Settings.paper()
     assert robust.predict_many(test[:2], [0]).bounds is None
 
 

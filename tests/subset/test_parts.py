@@ -64,23 +64,26 @@ TABLE = ((0.4, 0.6, 0.9), (0.2, 0.2, 0.5), (0.1, 0.0, 0.3))
 @given(st.floats(0.01, 1.0), st.booleans())
 def test_blend_against_straight_lines(share, is_absent):
     chosen = Settings(blend=TABLE, blend_absent=TABLE[::-1] if is_absent else ())
-    found = chosen.blend_at(share, 3, absent=is_absent)
-    np.testing.assert_allclose(found, [blend_of(chosen, share, q, is_absent) for q in range(3)], atol=1e-9)
+    shares = chosen.blend_of(absent=is_absent).share_of("specialist", share)
+    np.testing.assert_allclose(shares, [blend_of(chosen, share, q, is_absent) for q in range(3)], atol=1e-9)
 
 
 def test_blend_fades_to_nothing():
     chosen = Settings(blend=TABLE)
-    assert (chosen.blend_at(1.0, 3) == 0).all()
-    sizes = [chosen.blend_at(1 - away, 3).max() for away in (0.1, 0.01, 0.001)]
+    blend = chosen.blend_of(absent=False)
+    assert (blend.share_of("specialist", 1.0) == 0).all()
+    sizes = [blend.share_of("specialist", 1 - away).max() for away in (0.1, 0.01, 0.001)]
     np.testing.assert_allclose(sizes, [0.2, 0.02, 0.002], atol=1e-9)
 
 
 def test_virtual_sensors_do_not_fade():
-    np.testing.assert_allclose(Settings(blend=TABLE).blend_at(0.999, 3, absent=True), TABLE[-1])
+    blend = Settings(blend=TABLE).blend_of(absent=True)
+    np.testing.assert_allclose(blend.share_of("specialist", 0.999), TABLE[-1])
 
 
 def test_no_blend_is_the_model_alone():
-    assert (Settings().blend_at(0.1, 4) == 0).all()
+    first = np.ones((2, 4, 3), dtype=np.float32)
+    np.testing.assert_array_equal(Settings().blend_of(absent=False).combine(first, {}, 0.1), first)
     assert not Settings().uses_specialist
 
 
@@ -137,5 +140,5 @@ def test_bad_tables_in_one_sentence(changes):
 
 def test_unknown_stored_settings():
     with pytest.raises(InputError) as error:
-        Settings.from_dict({"neighbors": 3})
-    assert_one_sentence(error, "neighbors")
+        Settings.from_dict({"neighbours": 3})
+    assert_one_sentence(error, "neighbours")

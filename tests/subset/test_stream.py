@@ -204,7 +204,7 @@ def test_bad_steps_in_one_sentence(live, step, words):
     [
         ("2024-03-20 04:00", ("time", "not after")),
         ("2024-03-20 05:00", ("time", "not after")),
-        ("2024-03-20 07:00", ("time", "jumped", "reset()")),
+        ("2024-03-20 07:00", ("time", "jumped", "new stream")),
         ("2024-03-20 05:30", ("time", "jumped")),
         ("noon", ("time", "'noon'")),
     ],
@@ -226,7 +226,7 @@ def test_a_time_that_comes_late(bare, live, wave_parts):
     live.update(row)
     with pytest.raises(InputError) as error:
         live.update(row, "2024-03-20 05:00")
-    assert_one_sentence(error, "time", "reset()")
+    assert_one_sentence(error, "time", "new stream")
 
 
 def test_a_time_that_the_model_needs(by_paper):
@@ -261,3 +261,67 @@ def test_business_days_and_months():
         for moment, row in frame.iterrows():
             live = robust.update(row, moment)
         assert (live.times == robust.predict(frame).times).all()
+
+
+class TestFeeds:
+    """Streams with a state of their own, extended by frames and started again from stored readings."""
+
+    @pytest.fixture
+    def frame(self, wave_parts):
+        return wave_parts.test.series.to_frame().iloc[:20, [0, 2, 5]]
+
+    def test_a_frame_is_taken_in_like_its_steps(self, tuned, frame):
+        one, other = tuned.stream(), tuned.stream()
+        stepwise = [one.push(row, time) for time, row in frame.iterrows()]
+        assert other.extend(frame.iloc[:4]) is None
+        assert not other.ready
+        together = other.extend(frame.iloc[4:])
+        np.testing.assert_array_equal(together.mean, stepwise[-1].mean)
+        np.testing.assert_array_equal(together.bounds, stepwise[-1].bounds)
+        assert (len(one), len(other)) == (20, 20)
+
+    def test_long_frames_in_any_order_and_gaps(self, tuned, frame):
+        long = frame.rename_axis("ds").reset_index().melt("ds", var_name="unique_id", value_name="y")
+        gap = frame.copy()
+        gap.iloc[15] = np.nan
+        expected = tuned.stream(gap).forecast()
+        without_row = long[long["ds"] != frame.index[15]].sample(frac=1, random_state=0)
+        np.testing.assert_array_equal(tuned.stream(without_row).forecast().mean, expected.mean)
+
+    def test_forecasts_at_any_level_leave_the_feed_as_it_is(self, tuned, frame):
+        feed = tuned.stream(frame)
+        usual = feed.forecast()
+        narrow, both = feed.forecast(levels=(0.5,)), feed.forecast(levels=(0.9, 0.5), absent=True)
+        assert narrow.levels == (0.5,)
+        assert both.mean.shape[1] == 6
+        np.testing.assert_array_equal(feed.forecast().mean, usual.mean)
+        assert (narrow.upper - narrow.lower < usual.upper - usual.lower).all()
+
+    def test_started_again_from_its_readings_it_goes_on_alike(self, tuned, frame):
+        feed = tuned.stream(frame.iloc[:15])
+        values, times = feed.readings()
+        again = tuned.stream(values, times=times)
+        for time, row in frame.iloc[15:].iterrows():
+            np.testing.assert_array_equal(feed.push(row, time).mean, again.push(row, time).mean)
+        assert feed.last_time == again.last_time == np.datetime64(frame.index[-1])
+
+    def test_the_wrappers_own_stream_is_another(self, tuned, frame):
+        feed = tuned.stream(frame)
+        tuned.reset()
+        assert tuned.update(frame.iloc[0], frame.index[0]) is None
+        np.testing.assert_array_equal(feed.forecast().mean, tuned.stream(frame).forecast().mean)
+        tuned.reset()
+
+    def test_too_few_steps_are_said(self, tuned, frame):
+        with pytest.raises(InputError) as error:
+            tuned.stream(frame.iloc[:2]).forecast()
+        assert_one_sentence(error, "2", "6", "steps")
+
+    def test_a_frame_that_jumps_changes_nothing(self, tuned, frame):
+        feed = tuned.stream(frame.iloc[:10])
+        before = feed.forecast().mean
+        with pytest.raises(InputError) as error:
+            feed.extend(frame.iloc[12:])
+        assert_one_sentence(error, "jumped")
+        assert len(feed) == 10
+        np.testing.assert_array_equal(feed.forecast().mean, before)

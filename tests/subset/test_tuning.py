@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import subcast as sc
+from subcast.errors import FitWarning
 from subcast.series import Series
 from subcast.subset.validation import split_validation
 from subset.examples import HORIZON, LOOKBACK, last_reading, mixing, walk, waves
@@ -27,8 +28,8 @@ def changed(series, first, last, seed=0):
 
 def assert_same_wrapper(one, other, windows):
     """The same settings and, from some S, the same forecasts with the same intervals."""
-    assert one.settings == other.settings
-    assert [case["error"] for case in one.report["tried"]] == [case["error"] for case in other.report["tried"]]
+    assert one.settings_ == other.settings_
+    assert [case["error"] for case in one.report_["tried"]] == [case["error"] for case in other.report_["tried"]]
     for present in ([1], [0, 2, 3]):
         a, b = (robust.predict_many(windows, present, absent=True) for robust in (one, other))
         np.testing.assert_array_equal(a.mean, b.mean)
@@ -94,7 +95,7 @@ def test_calibration_steps_change_the_intervals_alone(walk_parts, walk_tuned):
     tuning, calibration = split_validation(val)
     other = with_garbage_at(val, steps_only_of(val, calibration, tuning))
     one, two = walk_tuned, fitted(train, other)
-    assert one.settings == two.settings
+    assert one.settings_ == two.settings_
     a, b = one.predict_many(test, [1, 4]), two.predict_many(test, [1, 4])
     np.testing.assert_array_equal(a.mean, b.mean)
     assert ((b.upper - b.lower) > (a.upper - a.lower)).all()
@@ -116,7 +117,7 @@ def test_tuning_listens_to_its_own_part(walk_parts, walk_tuned):
     tuning, calibration = split_validation(val)
     other = with_garbage_at(val, steps_only_of(val, tuning, calibration))
     one, two = walk_tuned, fitted(train, other)
-    assert [t["error"] for t in one.report["tried"]] != [t["error"] for t in two.report["tried"]]
+    assert [t["error"] for t in one.report_["tried"]] != [t["error"] for t in two.report_["tried"]]
 
 
 def test_the_same_seed_gives_the_same(walk_parts, walk_tuned):
@@ -155,24 +156,24 @@ BLEND = ((0.25, 0.5, 0.75),) * 3
 def test_what_is_given_by_hand_stays(walk_parts, given):
     robust = fitted(walk_parts.train, walk_parts.val[::2], model=last_reading, **given)
     for name, value in given.items():
-        assert getattr(robust.settings, name) == value
+        assert getattr(robust.settings_, name) == getattr(sc.Settings(**given), name), value
     assert np.isfinite(robust.predict_many(walk_parts.test, [0, 3]).mean).all()
 
 
 def test_the_blend_of_virtual_sensors_given_by_hand_stays(walk_parts):
-    assert fitted(walk_parts.train, walk_parts.val, blend_absent=BLEND).settings.blend_absent == BLEND
+    assert fitted(walk_parts.train, walk_parts.val, blend_absent=BLEND).settings_.blend_absent == {"specialist": BLEND}
 
 
 def test_all_settings_by_hand_leave_nothing_to_tune(walk_parts):
     by_hand = sc.Settings(neighbors=3, blend=BLEND)
     robust = fitted(walk_parts.train, walk_parts.val, settings=by_hand)
-    assert robust.settings == by_hand
-    assert robust.report == {}
+    assert robust.settings_ == by_hand
+    assert robust.report_ == {}
 
 
 def test_without_validation_the_defaults_serve(walk_parts):
     robust = sc.SubsetForecaster(mixing, progress=False, ridge=0.4).fit(walk_parts.train)
-    assert robust.settings == sc.Settings(ridge=0.4)
+    assert robust.settings_ == sc.Settings(ridge=0.4)
     found = robust.predict_many(walk_parts.test, [1, 2])
     assert found.bounds is None
     assert found.expected_gap is None
@@ -194,9 +195,9 @@ def error_on(robust, windows, power):
 
 def test_rmse_is_tuned_for_on_request(walk_parts, walk_tuned):
     robust = fitted(walk_parts.train, walk_parts.val, metric="rmse")
-    assert robust.report["metric"] == "rmse"
-    assert robust.settings.center == "mean"
-    assert walk_tuned.settings.center == "median"
+    assert robust.report_["metric"] == "rmse"
+    assert robust.settings_.center == "mean"
+    assert walk_tuned.settings_.center == "median"
 
 
 @pytest.mark.parametrize(("metric", "power"), [("mae", 1), ("rmse", 2)])
@@ -214,32 +215,55 @@ def test_tuning_pays_on_windows_it_has_not_seen(wave_parts, learned, metric, pow
 
 def test_the_report_tells_what_was_tried(walk_tuned):
     robust = walk_tuned
-    tried = robust.report["tried"]
-    assert robust.report["metric"] == "mae"
-    assert robust.report["windows"] > 0
+    tried = robust.report_["tried"]
+    assert robust.report_["metric"] == "mae"
+    assert robust.report_["windows"] > 0
     assert all(np.isfinite(case["error"]) for case in tried)
-    assert {case["neighbors"] for case in tried} >= {robust.settings.neighbors}
+    assert {case["neighbors"] for case in tried} >= {robust.settings_.neighbors}
 
 
-def test_a_slow_model_is_tuned_on_fewer_windows(walk_parts, monkeypatch):
-    """With a clock that only the model moves."""
-    now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+class TestClock:
+    """With a clock that only the model moves: the speed of a machine decides nothing."""
 
-    def taking(seconds):
-        def model(x):
-            now[0] += seconds * len(x)
-            return last_reading(x)
+    @pytest.fixture
+    def taking(self, monkeypatch):
+        now = [1000.0]
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
-        return model
+        def make(seconds):
+            def model(x):
+                now[0] += seconds * len(x)
+                return last_reading(x)
 
-    quick = fitted(walk_parts.train, walk_parts.val, model=taking(1e-7), seconds=10.0)
-    slow = fitted(walk_parts.train, walk_parts.val, model=taking(0.01), seconds=10.0)
-    slower = fitted(walk_parts.train, walk_parts.val, model=taking(10.0), seconds=10.0)
-    assert slow.report["windows"] < quick.report["windows"]
-    assert 0 < slower.report["windows"] <= slow.report["windows"]
-    assert len(slower.report["tried"]) < len(quick.report["tried"])  # it stopped early
+            return model
+
+        return make
+
+    def test_a_slow_machine_finds_the_settings_of_a_fast_one(self, walk_parts, taking):
+        quick = fitted(walk_parts.train, walk_parts.val, model=taking(1e-7))
+        slow = fitted(walk_parts.train, walk_parts.val, model=taking(100.0))
+        assert slow.settings_ == quick.settings_
+        assert slow.report_["tried"] == quick.report_["tried"]
+        assert slow.report_["windows"] == quick.report_["windows"]
+        assert not slow.report_["cut_short"]
+
+    def test_a_guard_that_is_not_reached_changes_nothing(self, walk_parts, taking):
+        free = fitted(walk_parts.train, walk_parts.val, model=taking(1e-3))
+        guarded = fitted(walk_parts.train, walk_parts.val, model=taking(1e-3), seconds=3600.0)
+        assert guarded.settings_ == free.settings_
+
+    def test_a_guard_that_cuts_warns(self, walk_parts, taking):
+        free = fitted(walk_parts.train, walk_parts.val, model=taking(10.0))
+        with pytest.warns(FitWarning, match="tuning was cut short after 10 seconds"):
+            cut = fitted(walk_parts.train, walk_parts.val, model=taking(10.0), seconds=10.0)
+        assert cut.report_["cut_short"]
+        assert len(cut.report_["tried"]) < len(free.report_["tried"])
+
+    def test_effort_sizes_the_windows(self, walk_parts):
+        whole = fitted(walk_parts.train, walk_parts.val)
+        less = fitted(walk_parts.train, walk_parts.val, effort=0.15)
+        assert 0 < less.report_["windows"] < whole.report_["windows"] <= 160
 
 
 # Few of anything

@@ -1,7 +1,6 @@
 """Times on a regular grid: each dirty case by name, and all of them at once against a slow twin."""
 
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from subcast.errors import DataError
-from subcast.tables.grid import merge_equal, step_name, to_grid
+from subcast.tables.grid import merge_equal, to_grid
+from subcast.tables.rates import step_name
+from twins import tables_twins
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -89,7 +90,7 @@ class TestOrderAndRepeats:
         values = np.array([[1, 1], [2, 20], [3, NAN], [NAN, NAN], [5, 5]], dtype=np.float32)
         grid = to_grid(times, values)
         assert grid.values.tolist() == [[1, 1], [3, 20], [5, 5]]
-        assert grid.repairs == ("2 rows were of a time already there: merged, the last reading counts",)
+        assert grid.repairs == ("2 rows repeat a time: merged, the last reading is kept",)
 
     def test_the_last_row_of_the_file_counts_even_when_rows_are_unsorted(self):
         times = regular(3)[[2, 1, 0, 1]]
@@ -97,7 +98,7 @@ class TestOrderAndRepeats:
         assert grid.values[:, 0].tolist() == [0, 11, 2]
         assert [repair.split(":")[0] for repair in grid.repairs] == [
             "2 rows were out of order",
-            "1 row was of a time already there",
+            "1 row repeats a time",
         ]
 
     def test_a_time_without_any_reading_stays_missing(self):
@@ -120,7 +121,7 @@ class TestOrderAndRepeats:
         assert grid.values[:, 0].tolist() == [*range(12), *range(24, 48)]
         assert grid.repairs == (
             "1 row was out of order: sorted",
-            "12 rows were of a time already there: merged, the last reading counts",
+            "12 rows repeat a time: merged, the last reading is kept",
         )
 
     def test_clocks_set_forward_leave_a_gap(self):
@@ -244,7 +245,7 @@ class TestRates:
         assert grid.values[5, 0] == 6
         assert grid.repairs == (
             "1 row was off the 5min grid: moved to the nearest step",
-            "1 row was of a time already there: merged, the last reading counts",
+            "1 row repeats a time: merged, the last reading is kept",
         )
 
 
@@ -278,7 +279,7 @@ class TestCalendar:
 
     def test_a_date_beside_a_named_calendar_rate_is_refused(self):
         times = nanoseconds("2024-01-01", "2024-02-01", "2024-03-02")
-        with pytest.raises(DataError, match=r"do not follow freq='MS': 2024-03-02 00:00:00 is not among its dates"):
+        with pytest.raises(DataError, match=r"do not follow freq='MS': 2024-03-02 00:00:00 is not one of its dates"):
             to_grid(times, counting(times), "MS")
 
     def test_readings_on_leap_days_are_days(self):
@@ -299,33 +300,10 @@ class TestStepNumbers:
 
     def test_one_step_number_far_away_is_refused(self):
         steps = np.append(np.arange(50), 10**6)
-        with pytest.raises(DataError, match=r"1-step grid would need 1,000,001 steps .* between 49 and 1000000"):
+        with pytest.raises(
+            DataError, match=r"1-step grid would need 1,000,001 steps .* between step 49 and step 1000000"
+        ):
             to_grid(steps, counting(steps), stamps=False)
-
-
-def slow_grid(times, rows, step):
-    """What `to_grid` should give, in dicts and loops: (times, rows, out of order, repeated, absent)."""
-    backwards = sum(1 for before, after in itertools.pairwise(times) if after < before)
-    by_time = {}
-    repeated = 0
-    for time, row in zip(times, rows, strict=True):
-        if time in by_time:
-            repeated += 1
-            for place, reading in enumerate(row):
-                if not math.isnan(reading):
-                    by_time[time][place] = reading
-        else:
-            by_time[time] = list(row)
-    first, last = min(by_time), max(by_time)
-    grid, filled, absent = [], [], 0
-    time = first
-    while time <= last:
-        grid.append(time)
-        if time not in by_time:
-            absent += 1
-        filled.append(by_time.get(time, [NAN] * len(rows[0])))
-        time += step
-    return grid, filled, backwards, repeated, absent
 
 
 @st.composite
@@ -343,32 +321,20 @@ def dirty_tables(draw):
     return [start + row * step for row in rows], values, step
 
 
-def looks_long(times, rows):
-    """Whether half of the rows or more repeat a time, and a variable changes from one such row to the next."""
-    order = sorted(range(len(times)), key=lambda row: times[row])
-    repeats, changes = 0, 0
-    for before, after in itertools.pairwise(order):
-        if times[before] == times[after]:
-            repeats += 1
-            for old, new in zip(rows[before], rows[after], strict=True):
-                changes += old == old and new == new and old != new
-    return 2 * repeats >= len(times) and changes > 0
-
-
 @settings(max_examples=200)
 @given(dirty_tables())
 def test_agrees_with_the_slow_twin(table):
     times, rows, step = table
-    expected, filled, backwards, repeated, absent = slow_grid(times, rows, step)
-    if looks_long(times, rows):
-        with pytest.raises(DataError, match="if it is long, name its columns"):
+    expected, filled, backwards, repeated, absent = tables_twins.grid(times, rows, step)
+    if tables_twins.looks_long(times, rows):
+        with pytest.raises(DataError, match="if it is a long table, name its columns"):
             to_grid(np.array(times), np.array(rows, dtype=np.float32), step_name(step))
         return
     grid = to_grid(np.array(times), np.array(rows, dtype=np.float32), step_name(step))
     assert grid.times.tolist() == expected
     np.testing.assert_array_equal(grid.values, np.array(filled, dtype=np.float32))
     said = " / ".join(grid.repairs)
-    for count, phrase in ((backwards, "out of order"), (repeated, "already there"), (absent, "missing from the")):
+    for count, phrase in ((backwards, "out of order"), (repeated, " a time: merged"), (absent, "missing from the")):
         assert (phrase in said) == bool(count)
         assert not count or any(repair.startswith(f"{count} ") and phrase in repair for repair in grid.repairs)
 
@@ -379,7 +345,7 @@ def test_the_rate_is_found_when_half_of_the_steps_have_it(table):
     times, rows, step = table
     unique = sorted(set(times))
     steps = [after - before for before, after in itertools.pairwise(unique)]
-    assume(2 * steps.count(step) >= len(steps) and not looks_long(times, rows))
+    assume(2 * steps.count(step) >= len(steps) and not tables_twins.looks_long(times, rows))
     found = to_grid(np.array(times), np.array(rows, dtype=np.float32))
     assert found.freq == step_name(step)
-    assert found.times.tolist() == slow_grid(times, rows, step)[0]
+    assert found.times.tolist() == tables_twins.grid(times, rows, step)[0]

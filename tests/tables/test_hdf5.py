@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from subcast.errors import DataError, DataWarning
-from subcast.tables import read_table
+from subcast.tables.files import read_table
 from subcast.tables.hdf5 import read_hdf5_frame
 
 INDEX = pd.date_range("2012-03-01", periods=4, freq="5min")
@@ -93,13 +93,13 @@ class TestFixedFormat:
 
     def test_a_zone_is_turned_into_utc(self, stored):
         path = stored(FRAME.tz_localize("Europe/Berlin"))
-        with pytest.warns(DataWarning, match="t.h5: times with a zone: turned into UTC"):
+        with pytest.warns(DataWarning, match="t.h5: times with a zone: converted to UTC"):
             table = read_table(path)
         assert table.times[0] == np.datetime64("2012-02-29T23:00")
 
     def test_repairs_are_one_warning(self, stored):
         path = stored(FRAME.iloc[[2, 0, 1, 1]].assign(x=np.inf))
-        with pytest.warns(DataWarning, match="infinite.*out of order.*already there.*no reading") as said:
+        with pytest.warns(DataWarning, match="infinite.*out of order.*repeats a time.*no reading") as said:
             read_table(path)
         assert len(said) == 1
 
@@ -163,7 +163,7 @@ class TestRefused:
         write_old_style(tmp_path / "t.h5")
         with h5py.File(tmp_path / "t.h5", "a") as file:
             del file["df/block0_values"]
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file"):
             read_table(tmp_path / "t.h5")
 
     @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
@@ -172,10 +172,10 @@ class TestRefused:
         write_old_style(path)
         whole = path.read_bytes()
         path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file \(.*\): fetch it again"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file \(.*\): fetch it again"):
             read_table(path)
 
     def test_a_web_page_named_h5(self, tmp_path):
         (tmp_path / "t.h5").write_text("<html>Too many downloads</html>" * 100)
-        with pytest.raises(DataError, match=r"t.h5 is cut short or no HDF5 file"):
+        with pytest.raises(DataError, match=r"t.h5 is cut short or not an HDF5 file"):
             read_table(tmp_path / "t.h5")

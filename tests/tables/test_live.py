@@ -15,6 +15,7 @@ from subcast.calendar import TIME_FEATURES
 from subcast.errors import InputError
 from subcast.series import Series
 from subcast.tables.live import read_recent
+from twins import tables_twins
 
 NAMES = ("inflow", "outflow", "level", "heat")
 START = pd.Timestamp("2024-03-01 00:00")
@@ -33,27 +34,21 @@ def read(recent, lookback=4, **options):
     return read_recent(recent, variables=NAMES, lookback=lookback, **options)
 
 
-def the_general_way(recent, **options):
-    with patch("subcast.tables.live._quick_rows", lambda *_: None):
+def by_the_general_path(recent, **options):
+    with patch("subcast.tables.live._live_frame_rows", lambda *_: None):
         return read_recent(recent, **options)
 
 
-def loops(frame, variables, lookback, minutes):
-    """Every reading of the window looked up by its name and its moment."""
+def looked_up(frame, variables, lookback, minutes):
+    """Return the window with every reading looked up by its name and its moment."""
     moments = [pd.Timestamp(time) for time in frame.index]
     moments = [time if time.tzinfo is None else time.tz_convert("UTC").tz_localize(None) for time in moments]
-    rows = []
-    for back in range(lookback - 1, -1, -1):
-        wanted = moments[-1] - back * pd.Timedelta(minutes=minutes)
-        row = []
-        for name in variables:
-            value = np.float32(np.nan)
-            for place, time in enumerate(moments):
-                if time == wanted and name in frame.columns:
-                    value = np.float32(frame[name].iloc[place])
-            row.append(value)
-        rows.append(row)
-    return np.array(rows, dtype=np.float32)
+    rows = frame.astype(np.float32).to_numpy().tolist()
+    step = pd.Timedelta(minutes=minutes)
+    _, readings = tables_twins.window(
+        moments, rows, list(frame.columns), variables, lookback, step, limit=pd.Timedelta(0)
+    )
+    return np.array(readings, dtype=np.float32)
 
 
 def same(one, other):
@@ -90,14 +85,14 @@ def live_frames(draw):
     index = index.tz_localize(draw(st.sampled_from([None, "UTC", "Asia/Kolkata"])))
     kind = draw(st.sampled_from([np.float32, np.float64]))
     frame = pd.DataFrame(np.array(values, dtype=kind)[:, : len(columns)], index=index, columns=columns)
-    assume(not np.isnan(loops(frame, variables, lookback, minutes)).all())
+    assume(not np.isnan(looked_up(frame, variables, lookback, minutes)).all())
     return frame, variables, lookback, minutes
 
 
-class TestThreeWaysAgree:
+class TestPathsAgree:
     @settings(max_examples=150)
     @given(case=live_frames())
-    def test_quick_general_and_loops(self, case):
+    def test_fast_path_general_path_and_slow_twin(self, case):
         frame, variables, lookback, minutes = case
         options = {
             "variables": variables,
@@ -105,14 +100,14 @@ class TestThreeWaysAgree:
             "freq": f"{minutes}min",
             "time_features": tuple(TIME_FEATURES),
         }
-        quick = read_recent(frame, **options)
-        same(quick, the_general_way(frame, **options))
-        np.testing.assert_array_equal(quick.values, loops(frame, variables, lookback, minutes))
-        expected = [quick.times[-1] - np.timedelta64(minutes * back, "m") for back in range(lookback - 1, -1, -1)]
-        np.testing.assert_array_equal(quick.times, expected)
+        fast = read_recent(frame, **options)
+        same(fast, by_the_general_path(frame, **options))
+        np.testing.assert_array_equal(fast.values, looked_up(frame, variables, lookback, minutes))
+        expected = [fast.times[-1] - np.timedelta64(minutes * back, "m") for back in range(lookback - 1, -1, -1)]
+        np.testing.assert_array_equal(fast.times, expected)
 
-    def test_the_quick_way_is_taken_for_the_live_case(self):
-        with patch("subcast.tables.live._frame_rows", side_effect=AssertionError("the general way")):
+    def test_the_fast_path_is_taken_for_a_wide_float_frame(self):
+        with patch("subcast.tables.live._rows_of", side_effect=AssertionError("the general path")):
             assert read(wide(), freq="5min").values.shape == (4, 4)
 
     @pytest.mark.parametrize(
@@ -307,8 +302,8 @@ class TestArrays:
             ),
             ([[1.0], [1.0, 2.0]], {}, "rows of equal length"),
             ([["1", "2", "3", "four"]] * 4, {}, r"column 'heat' of recent holds text \('four'\)"),
-            (wide(), {"names": NAMES}, "names and times go with arrays"),
-            (wide().reset_index(), {"times": wide().index}, "names and times go with arrays"),
+            (wide(), {"names": NAMES}, "names and times are for arrays"),
+            (wide().reset_index(), {"times": wide().index}, "names and times are for arrays"),
         ],
     )
     def test_bad_arrays(self, recent, options, sentence):
@@ -408,7 +403,7 @@ class TestRefused:
 
     def test_numbered_steps_of_no_rate(self):
         with pytest.raises(
-            InputError, match="step numbers of no single rate: 1 is no multiple of 10 away from the last, 40"
+            InputError, match="step numbers without a single rate: 1 is not a multiple of 10 away from the last, 40"
         ):
             read(wide(5).set_index(pd.Index([0, 1, 20, 30, 40], name="step")), 5)
 
@@ -470,9 +465,7 @@ class TestRefused:
 
     def test_dates_of_either_order(self):
         days = [f"01/02/2024 00:{minute:02d}" for minute in range(0, 30, 5)]
-        with pytest.raises(
-            InputError, match="dates such as '01/02/2024 00:00' read month first, which they do not tell"
-        ):
+        with pytest.raises(InputError, match="dates such as '01/02/2024 00:00', which can be read in two ways: write"):
             read(wide().reset_index(drop=True).assign(time=days))
 
     def test_a_column_twice(self):

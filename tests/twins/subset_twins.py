@@ -326,7 +326,8 @@ def pooled_forecast(model, values, slots, per_day, starts, lookback, horizon, wi
 
 def blend_of(settings, share, step, is_absent):
     """The specialist's part: straight lines between the shares, constant below the first, 0 at all (if in S)."""
-    table = settings.blend_absent if is_absent and settings.blend_absent else settings.blend
+    tables = settings.blend_absent if is_absent and settings.blend_absent else settings.blend
+    table = tables.get("specialist", ())
     if not table:
         return 0.0
     knots = [*settings.shares, 1.0]

@@ -6,14 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subcast.axes import check_axes, check_whole, describe_axes
 from subcast.errors import InputError, missing_extra
+from subcast.forecasters.protocol import Abilities
 from subcast.names import plural, refuse_repeated_names
+from subcast.storage.state import State
+
+
+@runtime_checkable
+class StorableRun(Protocol):
+    """A model that can be written to a file and read back without running any code of its own."""
+
+    def content(self) -> bytes:
+        """Return the file."""
+        ...
+
+    def __call__(self, x: NDArray[np.float32]) -> Any:
+        """Forecast windows."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,11 +51,13 @@ class AdaptedForecaster:
     n_features
         size of the axis f; None when the model takes whatever comes
     path
-        the file of an ONNX model
+        the file of an ONNX model, when it was read from one
     batch_size
         windows at once
     n_variables
         size of the axis n; None when the model takes whatever comes
+    takes_wanted
+        whether `run` takes the wanted variables as its second argument and forecasts only those
 
     Examples
     --------
@@ -55,7 +72,7 @@ class AdaptedForecaster:
             [4., 5.]]], dtype=float32)
     """
 
-    run: Callable[[NDArray[np.float32]], Any]
+    run: Callable[..., Any]
     lookback: int
     horizon: int
     kind: str
@@ -64,6 +81,7 @@ class AdaptedForecaster:
     path: Path | None = None
     batch_size: int = 512
     n_variables: int | None = None
+    takes_wanted: bool = False
 
     def __post_init__(self) -> None:
         for argument in ("lookback", "horizon", "batch_size", "n_features", "n_variables"):
@@ -85,8 +103,26 @@ class AdaptedForecaster:
         count = "any number of variables" if self.n_variables is None else plural(self.n_variables, "variable")
         return f"AdaptedForecaster {self.kind!r}: {self.lookback} + {self.horizon} steps of {count}"
 
-    def __call__(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
-        """Forecast windows [b, t, n, f] (or [b, t, n] without time features): [b, h, n], in raw units."""
+    @property
+    def abilities(self) -> Abilities:
+        """An ONNX file can be stored with a wrapper; nothing else is known of a model of another library."""
+        return Abilities(storable=isinstance(self.run, StorableRun))
+
+    def forecast_partial(
+        self, inputs: NDArray[Any], present: NDArray[np.int64], wanted: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Refuse: how to leave variables out of a model of another library is not known."""
+        raise InputError(f"a {self.kind} model cannot be run with absent variables: fill them first")
+
+    def state(self) -> State:
+        """Return the ONNX file and its sizes, to be kept with a wrapper."""
+        if not isinstance(self.run, StorableRun):
+            raise InputError(f"a {self.kind} model cannot be stored safely: keep it yourself and give it to `load`")
+        facts = {"kind": self.kind, "lookback": self.lookback, "horizon": self.horizon}
+        return State(facts, blobs={"model.onnx": self.run.content()})
+
+    def __call__(self, inputs: NDArray[Any], wanted: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Forecast windows [b, t, n, f] (or [b, t, n] without time features): [b, h, n] or, of `wanted`, [b, h, s]."""
         windows = np.asarray(inputs)
         if windows.dtype.kind not in "fiub":
             raise InputError(f"inputs must be numbers, got values of type {windows.dtype}")
@@ -94,7 +130,8 @@ class AdaptedForecaster:
             windows = windows[..., None]  # [b, t, n, 1]
         known = {"t": self.lookback, "n": self.n_variables, "f": self.n_features}
         check_axes("inputs", windows, "btnf", **{axis: size for axis, size in known.items() if size is not None})
-        forecasts = np.empty((len(windows), self.horizon, windows.shape[2]), dtype=np.float32)
+        count = windows.shape[2] if wanted is None else len(wanted)
+        forecasts = np.empty((len(windows), self.horizon, count), dtype=np.float32)
         for first in range(0, len(windows), self.batch_size):
             part = np.array(windows[first : first + self.batch_size], dtype=np.float32, order="C")
             if not np.isfinite(part).all():
@@ -102,12 +139,16 @@ class AdaptedForecaster:
                     f"inputs holds NaN or infinities in window {first + _first_bad(part)}, and a {self.kind} model is "
                     "run on complete windows only: fill them first"
                 )
-            forecasts[first : first + len(part)] = self._checked(self.run(part), part.shape)
+            if self.takes_wanted:
+                forecasts[first : first + len(part)] = self._checked(self.run(part, wanted), part.shape, count)
+            else:
+                every = self._checked(self.run(part), part.shape, windows.shape[2])
+                forecasts[first : first + len(part)] = every if wanted is None else every[:, :, wanted]
         return forecasts
 
-    def _checked(self, result: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """The model's forecasts as an array of the right shape, or one sentence on what they are instead."""
-        expected = (shape[0], self.horizon, shape[2])
+    def _checked(self, result: Any, shape: tuple[int, ...], count: int) -> NDArray[np.float32]:
+        """Return the model's forecasts as an array of the right shape, or raise a sentence on what they are instead."""
+        expected = (shape[0], self.horizon, count)
         begin = f"the {self.kind} model must turn inputs of shape {shape} into {describe_axes('bhn')} = {expected}, but"
         try:
             with np.errstate(over="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from subcast.adapters.onnx import from_onnx
 from subcast.adapters.pytorch import from_torch
 from subcast.adapters.sklearn import from_sklearn
 from subcast.errors import DataNotFoundError, InputError, missing_extra
-from subcast.forecasters.checkpoint import SETTINGS_FILE, load_forecaster
+from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
+from subcast.forecasters.protocol import AbleForecaster
 from subcast.names import listed, plural
 
 _ACCEPTED = (
@@ -24,7 +26,9 @@ _ACCEPTED = (
 )
 
 
-def adapt(model: Any, *, lookback: int, horizon: int, variables: Sequence[str], n_features: int | None = None) -> Any:
+def adapt(
+    model: Any, *, lookback: int, horizon: int, variables: Sequence[str], n_features: int | None = None
+) -> AbleForecaster:
     """Turn whatever model came into a forecaster of these windows, or say in one sentence why not.
 
     Parameters
@@ -39,9 +43,9 @@ def adapt(model: Any, *, lookback: int, horizon: int, variables: Sequence[str], 
 
     Returns
     -------
-    AdaptedForecaster
-        or the model itself when it is a `TrainedForecaster`; either way a callable [b, t, n, f] -> [b, h, n] with
-        `lookback`, `horizon` and `variables`
+    AbleForecaster
+        a `Forecaster` that declares its abilities: an `AdaptedForecaster`, or the model itself when it is one already,
+        such as a `TrainedForecaster`
 
     Examples
     --------
@@ -72,8 +76,10 @@ def _adapted(model: Any, lookback: int, horizon: int, variables: tuple[str, ...]
         return from_darts(model, horizon=horizon)
     if _is_torch_module(model):
         return from_torch(model, **sizes, n_features=n_features)
-    if _is_forecaster(model):
+    if isinstance(model, AbleForecaster):
         return model
+    if _has_sizes(model):
+        return _from_sized_object(model)
     if hasattr(model, "predict") and hasattr(model, "n_features_in_"):
         return from_sklearn(model, **sizes, n_features=n_features or 1)
     if hasattr(model, "predict") and hasattr(model, "get_params"):
@@ -86,13 +92,13 @@ def _adapted(model: Any, lookback: int, horizon: int, variables: tuple[str, ...]
 def _from_path(path: Path, sizes: dict[str, Any]) -> Any:
     if path.suffix.lower() == ".onnx":
         return from_onnx(path, **sizes)
-    if (path / SETTINGS_FILE).is_file():
+    if is_saved_forecaster(path):
         try:
             return load_forecaster(path)
         except ModuleNotFoundError as error:
             sentence = missing_extra(error, f"the model in {path}")
             raise (error if sentence is None else ModuleNotFoundError(sentence, name=error.name)) from None
-    raise DataNotFoundError(f"{path} is neither an .onnx file nor a folder with {SETTINGS_FILE}: give {_ACCEPTED}")
+    raise DataNotFoundError(f"{path} is neither an .onnx file nor a folder with forecaster.json: give {_ACCEPTED}")
 
 
 def _from_neuralforecast_object(model: Any) -> AdaptedForecaster:
@@ -110,8 +116,34 @@ def _is_torch_module(model: Any) -> bool:
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def _is_forecaster(model: Any) -> bool:
-    return callable(model) and all(hasattr(model, name) for name in ("lookback", "horizon", "variables"))
+def _has_sizes(model: Any) -> bool:
+    """Return whether a user's object says its own sizes, as a `Forecaster` does."""
+    return all(hasattr(model, name) for name in ("lookback", "horizon", "variables")) and (
+        callable(model) or callable(getattr(model, "predict", None))
+    )
+
+
+def _from_sized_object(model: Any) -> AdaptedForecaster:
+    """Adapt an object that has lookback, horizon and variables, and is called or has a `predict`."""
+    run = model if callable(model) else model.predict
+    return AdaptedForecaster(
+        run=run,
+        lookback=model.lookback,
+        horizon=model.horizon,
+        kind=type(model).__name__,
+        variables=tuple(model.variables),
+        n_features=getattr(model, "n_features", None),
+        n_variables=getattr(model, "n_variables", None),
+        takes_wanted=_takes(run, "wanted"),
+    )
+
+
+def _takes(function: Any, argument: str) -> bool:
+    """Return whether a function has an argument of that name."""
+    try:
+        return argument in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _check_fit(model: Any, lookback: int, horizon: int, names: tuple[str, ...], n_features: int | None) -> None:

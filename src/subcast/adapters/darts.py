@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,66 +60,77 @@ def from_darts(
             "install a newer one, or fit the model without likelihood"
         )
     lookback = model.input_chunk_length if torch_model else _lags_of(model, name)
-    run = _by_predict(model, wanted) if module_input is None else _by_forward(model, module_input, wanted)
+    run: _Run = _ByPredict(model, wanted) if module_input is None else _ByForward(model, module_input, wanted)
     if scaler is not None:
-        run = _scaled(run, scaler)
+        if not hasattr(scaler, "inverse_transform"):
+            raise InputError(f"scaler must be a fitted darts Scaler, got {type(scaler).__name__}")
+        run = _Scaled(run, scaler)
     return AdaptedForecaster(run, lookback, wanted, "darts", names, n_features=1, n_variables=n)
 
 
-def _by_forward(model: Any, module_input: Any, horizon: int) -> _Run:
-    torch = load_library("torch", "from_darts")
-    module, likelihood = model.model, model.likelihood
+@dataclass(frozen=True, eq=False)
+class _ByForward:
+    """A torch model of darts: one forward pass of its module."""
 
-    def run(x: NDArray[np.float32]) -> NDArray[Any]:
+    model: Any
+    module_input: Any
+    horizon: int
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[Any]:
+        torch = load_library("torch", "from_darts")
+        module, likelihood = self.model.model, self.model.likelihood
         module.eval()
         weight = next(module.parameters(), torch.zeros(()))
         with torch.inference_mode():
             past = torch.from_numpy(x[..., 0]).to(device=weight.device, dtype=weight.dtype)  # [b, t, n]
-            y = module(module_input(past_target=past)).prediction[:, :horizon]  # [b, h, n, parameters]
+            y = module(self.module_input(past_target=past)).prediction[:, : self.horizon]  # [b, h, n, parameters]
             if likelihood is None:
                 y = y[..., 0]
             elif hasattr(likelihood, "quantiles"):
                 y = y[..., likelihood.quantiles.index(0.5)]
             else:
                 y = likelihood._distr_from_params(likelihood._params_from_output(y)).mean
-        return y.cpu().float().numpy()  # [b, h, n]
-
-    return run
+        return np.asarray(y.cpu().float().numpy())  # [b, h, n]
 
 
-def _by_predict(model: Any, horizon: int) -> _Run:
-    time_series = load_library("darts", "from_darts").TimeSeries
-    pandas = load_library("pandas", "from_darts")
-    fitted_on = model.training_series
+@dataclass(frozen=True, eq=False)
+class _ByPredict:
+    """A model of darts through its own `predict`, on many windows at once."""
 
-    def run(x: NDArray[np.float32]) -> NDArray[Any]:
+    model: Any
+    horizon: int
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[Any]:
+        time_series = load_library("darts", "from_darts").TimeSeries
+        pandas = load_library("pandas", "from_darts")
+        fitted_on = self.model.training_series
         if fitted_on is None or not fitted_on.has_datetime_index:
             times = pandas.RangeIndex(x.shape[1])
         else:
             times = pandas.date_range(fitted_on.start_time(), periods=x.shape[1], freq=fitted_on.freq)
         columns = None if fitted_on is None else fitted_on.components
         windows = [time_series.from_times_and_values(times, window, columns=columns) for window in x[..., 0]]
-        options = {"verbose": False, "show_warnings": False}
-        return np.stack([forecast.values() for forecast in model.predict(horizon, series=windows, **options)])
-
-    return run
+        forecasts = self.model.predict(self.horizon, series=windows, verbose=False, show_warnings=False)
+        return np.stack([forecast.values() for forecast in forecasts])
 
 
-def _scaled(run: _Run, scaler: Any) -> _Run:
-    """The model between a scaler of darts and its inverse, which work on each variable by itself."""
-    if not hasattr(scaler, "inverse_transform"):
-        raise InputError(f"scaler must be a fitted darts Scaler, got {type(scaler).__name__}")
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """A model between a scaler of darts and its inverse, which work on each variable by itself."""
+
+    run: _Run
+    scaler: Any
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        normal = _change(self.scaler.transform, x[..., 0])[..., None]  # [b, t, n, 1]
+        return _change(self.scaler.inverse_transform, np.asarray(self.run(normal)))
+
+
+def _change(by: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[np.float32]:
+    """Apply a scaler of darts to [b, t, n], all windows as one series."""
     from_values = load_library("darts", "from_darts").TimeSeries.from_values
-
-    def change(by: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[np.float32]:
-        whole = by(from_values(values.reshape(-1, values.shape[2]))).values()  # [b t, n]: all windows as one series
-        return whole.reshape(values.shape).astype(np.float32)
-
-    def scaled(x: NDArray[np.float32]) -> NDArray[np.float32]:
-        normal = change(scaler.transform, x[..., 0])[..., None]  # [b, t, n, 1]
-        return change(scaler.inverse_transform, np.asarray(run(normal)))
-
-    return scaled
+    whole = by(from_values(values.reshape(-1, values.shape[2]))).values()  # [b t, n]
+    return np.asarray(whole.reshape(values.shape).astype(np.float32))
 
 
 def _refuse_what_windows_lack(model: Any, name: str) -> None:

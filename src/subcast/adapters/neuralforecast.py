@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,20 +44,30 @@ def from_neuralforecast(nf: Any, *, model: int | str = 0, variables: Sequence[st
             f"the {name} was fitted on the unique_ids {listed(names)}, but variables are {listed(given)}: "
             "they must be the same, in the same order (neuralforecast sorts them)"
         )
-    torch = load_library("torch", "from_neuralforecast")
+    lookback, horizon = int(fitted.input_size), int(fitted.h)
+    run = _Network(fitted, local, median)
+    return AdaptedForecaster(run, lookback, horizon, "neuralforecast", names, n_features=1)
 
-    def run(x: NDArray[np.float32]) -> NDArray[Any]:
-        fitted.eval()
-        weight = next(fitted.parameters())
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """One model of a NeuralForecast with the scaler of its series, as a function of windows."""
+
+    model: Any
+    local_scaler: Any
+    median: int | None
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[Any]:
+        torch = load_library("torch", "from_neuralforecast")
+        self.model.eval()
+        weight = next(self.model.parameters())
+        local = self.local_scaler
         readings = x[..., 0] if local is None else _by_series(local.transform, x[..., 0])  # [b, t, n]
         with torch.inference_mode():
             past = torch.from_numpy(readings).to(device=weight.device, dtype=weight.dtype)
-            y = _forecast(fitted, past, median)  # [b, h, n]
+            y = _forecast(self.model, past, self.median)  # [b, h, n]
         forecasts = y.cpu().float().numpy()
-        return forecasts if local is None else _by_series(local.inverse_transform, forecasts)
-
-    lookback, horizon = int(fitted.input_size), int(fitted.h)
-    return AdaptedForecaster(run, lookback, horizon, "neuralforecast", names, n_features=1)
+        return np.asarray(forecasts) if local is None else _by_series(local.inverse_transform, forecasts)
 
 
 def _forecast(model: Any, past: Any, median: int | None) -> Any:

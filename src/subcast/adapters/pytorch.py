@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,16 +61,25 @@ def from_torch(
         raise InputError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     if device is not None:
         module.to(device)
-
-    def run(x: NDArray[np.float32]) -> Any:
-        module.eval()
-        home = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
-        normal = x if scaler is None else scaler.transform_inputs(x)
-        with torch.inference_mode():
-            y = module(torch.from_numpy(normal).to(home))
-        if scaler is None or not isinstance(y, torch.Tensor) or y.dim() != 3:
-            return y  # what is wrong with it is said by the caller
-        return scaler.inverse(y.cpu().float().numpy())
-
     n = None if scaler is None or scaler.mean.size == 1 else int(scaler.mean.size)
+    run = _TorchModule(module, scaler)
     return AdaptedForecaster(run, lookback, horizon, "torch", checked_names(variables), n_features, n_variables=n)
+
+
+@dataclass(frozen=True, eq=False)
+class _TorchModule:
+    """A module, perhaps on normalized values, as a function of windows in raw units."""
+
+    module: Any
+    scaler: Scaler | None
+
+    def __call__(self, x: NDArray[np.float32]) -> Any:
+        torch = load_library("torch", "from_torch")
+        self.module.eval()
+        device = next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+        normal = x if self.scaler is None else self.scaler.transform_inputs(x)
+        with torch.inference_mode():
+            y = self.module(torch.from_numpy(normal).to(device))
+        if self.scaler is None or not isinstance(y, torch.Tensor) or y.dim() != 3:
+            return y  # the caller says what is wrong with it
+        return self.scaler.inverse(y.cpu().float().numpy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -88,15 +89,23 @@ def from_sklearn(
                 f"the scikit-learn model was fitted on {width} columns, which are not {steps} x {n or 'n'} x {f} "
                 "(lookback x variables x features): fit it on adapters.flatten(train) of the same windows"
             )
-
-    def run(x: NDArray[np.float32]) -> Any:
-        y = np.asarray(regressor.predict(x.reshape(len(x), -1)))  # [b, h n], or [b] for a single output
-        wanted = horizon * x.shape[2]
-        if y.size != len(x) * wanted:
-            raise InputError(
-                f"the scikit-learn model must give {horizon} x {x.shape[2]} = {wanted} numbers a window (horizon x "
-                f"variables), but gave shape {y.shape} for {len(x)} windows: fit it on adapters.flatten(train)"
-            )
-        return y.reshape(len(x), horizon, -1)  # [b, h, n]
-
+    run = _FlatRegressor(regressor, horizon)
     return AdaptedForecaster(run, lookback, horizon, "scikit-learn", names, n_features, n_variables=n)
+
+
+@dataclass(frozen=True, eq=False)
+class _FlatRegressor:
+    """A regressor of flattened windows as a function of windows."""
+
+    regressor: Any
+    horizon: int
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[Any]:
+        y = np.asarray(self.regressor.predict(x.reshape(len(x), -1)))  # [b, h n], or [b] for a single output
+        numbers = self.horizon * x.shape[2]
+        if y.size != len(x) * numbers:
+            raise InputError(
+                f"the scikit-learn model must give {self.horizon} x {x.shape[2]} = {numbers} numbers a window (horizon "
+                f"x variables), but gave shape {y.shape} for {len(x)} windows: fit it on adapters.flatten(train)"
+            )
+        return y.reshape(len(x), self.horizon, -1)  # [b, h, n]

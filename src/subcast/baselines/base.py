@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.axes import check_axes, variable_indices
+from subcast.adapters import adapt
+from subcast.axes import variable_indices
 from subcast.errors import InputError
 from subcast.evaluation import Method
 from subcast.windows import Windows
@@ -88,14 +89,14 @@ def imputed(model: Callable[[NDArray[np.float32]], Any], imputer: Imputer) -> Me
     def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = imputer.complete(windows, present)
         indices = variable_indices(present, windows.series.n_variables, windows.series.variables, "present")
-        if hasattr(model, "predict"):
-            forecasts = np.asarray(model.predict(inputs, wanted=indices), dtype=np.float32)
-            check_axes("the model's forecast", forecasts, "bhs", b=len(windows), h=windows.horizon, s=len(indices))
-            return forecasts
-        forecasts = np.asarray(model(inputs), dtype=np.float32)
-        n = windows.series.n_variables
-        check_axes("the model's forecast", forecasts, "bhn", b=len(windows), h=windows.horizon, n=n)
-        return forecasts[:, :, indices]  # [b, h, s]
+        forecaster = adapt(
+            model,
+            lookback=windows.lookback,
+            horizon=windows.horizon,
+            variables=windows.series.variables,
+            n_features=windows.series.n_features,
+        )
+        return forecaster(inputs, indices)  # [b, h, s]
 
     return method
 

@@ -124,14 +124,10 @@ class KNNEImputer:
 
     def _estimate(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the mean of the members, [b, t, n], raw units."""
-        from subcast.retrieval.pooling import pool_mean
-
         all_variables = np.arange(self.shape.n)
         equal_weights = np.ones((len(windows), self.neighbors), dtype=np.float32)
         total = np.zeros((len(windows), windows.lookback, self.shape.n), dtype=np.float64)
         for variables in self.draws(present):
-            starts = self.past.starts_of(self.past.find(windows, variables, self.neighbors, self.exponent))
-            total += pool_mean(
-                self.past.bank.data, starts, equal_weights, all_variables, 0, windows.lookback
-            )  # [b, t, n]
+            neighbors = self.past.find(windows, variables, self.neighbors, self.exponent)
+            total += self.past.bank.pool_windows(neighbors.index, equal_weights, all_variables)  # [b, t, n]
         return self.past.scaler.inverse(total / self.members)

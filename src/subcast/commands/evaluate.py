@@ -188,9 +188,8 @@ def _signed(percent: float) -> str:
 
 
 def _protocol_of(robust: SubsetForecaster) -> str:
-    """How the data of a wrapper were split: as `subcast fit` wrote down, or as its model was trained."""
-    trained = getattr(robust.model, "training", {}).get("protocol", "default")
-    protocol = str(robust.report.get("protocol", trained))
+    """Return the name of the data protocol of the training windows."""
+    protocol = "default" if robust.metadata_ is None else robust.metadata_.protocol
     return protocol if protocol in PROTOCOLS else "default"
 
 
@@ -202,5 +201,5 @@ def _fitting(series: Series, robust: SubsetForecaster) -> Series:
             f"{series.name!r} has no {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
             "fitted on: evaluate it on the data it was fitted on"
         )
-    _, frame = robust._fitted()
-    return series.select(list(robust.variables)).with_features(*frame.time_features)
+    features = () if robust.metadata_ is None else robust.metadata_.time_features
+    return series.select(list(robust.variables)).with_features(*features)

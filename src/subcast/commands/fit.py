@@ -20,7 +20,7 @@ from subcast.names import plural
 from subcast.series import Series
 from subcast.storage.folders import check_folder
 from subcast.subset import Settings, SubsetForecaster
-from subcast.subset.saving import KIND, MODEL_NAME
+from subcast.subset.saving import KIND
 from subcast.windows import Split
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_fit(
     how = training or Training()
     if preset is not None and preset not in PROTOCOLS:
         raise InputError(f"preset must be one of {', '.join(PROTOCOLS)}, got {preset!r}")
-    check_folder(output, KIND, MODEL_NAME)
+    check_folder(output, KIND)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # a mistake is told now, not after the training
     series = open_series(data)
@@ -108,7 +108,6 @@ def run_fit(
         found, split = _train(data, series, model, output, how, protocol, seed, progress)
     robust.model = found
     robust.fit(split.train, split.val)
-    robust.report = {**robust.report, "protocol": protocol}
     robust.save(output)
     return robust
 
@@ -132,8 +131,8 @@ def fit_record(robust: SubsetForecaster, output: Path) -> dict[str, Any]:
         "horizon": robust.horizon,
         "metric": robust.metric,
         "levels": list(robust.levels),
-        "settings": robust.settings.to_dict(),
-        "report": robust.report,
+        "settings": robust.settings_.to_dict(),
+        "report": robust.report_,
     }
 
 
@@ -141,11 +140,11 @@ def show_fit(robust: SubsetForecaster, data: str, output: Path) -> None:
     """Print what was chosen, and what to do next."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(escape(repr(robust)))
-    if "tried" in robust.report:
-        tried = plural(len(robust.report["tried"]), "choice")
+    if "tried" in robust.report_:
+        tried = plural(len(robust.report_["tried"]), "choice")
         console.print(
-            f"  tuned for {robust.metric.upper()}: {tried} tried on {plural(robust.report['windows'], 'window')} "
-            f"of validation in {robust.report['seconds']:g} s"
+            f"  tuned for {robust.metric.upper()}: {tried} tried on {plural(robust.report_['windows'], 'window')} "
+            f"of validation in {robust.report_['seconds']:g} s"
         )
     folder = shlex.quote(str(output))
     console.print(f"written to {escape(str(output))}\n\n[bold]next[/]")

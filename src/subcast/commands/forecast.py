@@ -14,11 +14,12 @@ from rich.table import Table
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecast import Forecast
 from subcast.series import Series
-from subcast.storage.folders import open_arrays
+from subcast.storage.folders import open_state
 from subcast.subset import SubsetForecaster
 from subcast.subset.saving import KIND, load
-from subcast.tables.files import kind_of, read_parquet, read_text
+from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
+from subcast.tables.text import read_text
 
 _SHOWN = 12
 
@@ -26,11 +27,10 @@ _SHOWN = 12
 def open_wrapper(folder: Path) -> SubsetForecaster:
     """Load a wrapper that has its model with it, which a command line cannot give."""
     if (folder / f"{KIND}.json").is_file():
-        facts, _ = open_arrays(folder, KIND, False)
-        stored = facts.get("model")
+        stored = open_state(folder, KIND).facts.get("fitted", {}).get("model")
         if isinstance(stored, dict) and stored.get("kind") == "other":
             raise InputError(
-                f"{folder} was saved without its model ({stored.get('was')}), so the command line cannot use it: "
+                f"{folder} was saved without its model ({stored.get('repr')}), so the command line cannot use it: "
                 "use it from Python, subcast.load(folder, model=...)"
             )
     return load(folder)

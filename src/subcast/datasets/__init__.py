@@ -11,7 +11,7 @@ from subcast.datasets.clouds import generate_clouds
 from subcast.datasets.published import PUBLISHED
 from subcast.errors import DataError
 from subcast.series import Series
-from subcast.tables.grid import step_name
+from subcast.tables.rates import step_name
 
 CLOUDS_PLANTS, CLOUDS_STEPS = 40, 8_640
 

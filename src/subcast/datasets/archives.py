@@ -15,7 +15,7 @@ import pandas as pd
 from subcast.datasets.base import Dataset, Source
 from subcast.errors import DataError
 from subcast.series import Series
-from subcast.tables.files import load_arrays
+from subcast.tables.npz import load_arrays
 
 POLLUTANTS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3")
 

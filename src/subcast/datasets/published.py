@@ -18,8 +18,9 @@ from subcast.datasets.base import Dataset, Source
 from subcast.errors import DataError, DataWarning
 from subcast.names import numbered_names
 from subcast.series import Series
-from subcast.tables.files import load_arrays, unpacked
 from subcast.tables.hdf5 import read_hdf5_frame
+from subcast.tables.npz import load_arrays
+from subcast.tables.text import unpacked
 
 COLLECTION = "https://github.com/laiguokun/multivariate-time-series-data"
 # How many rows the first part of ECG5000 has in each order of rows, and the checksum of each order.

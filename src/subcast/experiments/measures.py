@@ -16,7 +16,7 @@ from subcast.evaluation import Method
 from subcast.experiments.groups import make_groups
 from subcast.experiments.methods import make_method
 from subcast.experiments.pagerank import pagerank
-from subcast.experiments.study import STEP, Context, thin_windows
+from subcast.experiments.study import STEP, Context, complete_windows, thin_windows
 from subcast.experiments.summaries import summarize
 from subcast.forecasters import FORECASTERS
 from subcast.retrieval import QueryTable
@@ -126,22 +126,22 @@ class ReciprocalRank:
         self.units = self.groups.units
         self.robust = retrieval_only(context)
         self.windows = context.study.validation_windows(int(options.get("windows", 500)))
-        self.arrived = self.robust.engine.arrive(self.windows)
+        self.arrived = self.robust._fitted.arrive(self.windows)
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
         """The training window nearest to each window by all variables, [b]; -1 where too many readings are missing."""
-        engine = self.robust.engine
-        return engine.find(self.arrived, np.arange(engine.n), self.robust.settings, 1).index[:, 0]
+        fitted = self.robust._fitted
+        return fitted.retrieve(self.arrived, np.arange(fitted.n), 1, self.robust.settings_.exponent).index[:, 0]
 
     def run(self, unit: int) -> Result:
         """Return the reciprocal ranks under one draw, for windows that have neighbors by all variables and by S."""
         group, present = self.groups.unit(unit)
-        engine, settings = self.robust.engine, self.robust.settings
-        ranked = (self.best >= 0) & (engine.find(self.arrived, present, settings, 1).index[:, 0] >= 0)
+        fitted, settings = self.robust._fitted, self.robust.settings_
+        ranked = (self.best >= 0) & (fitted.retrieve(self.arrived, present, 1, settings.exponent).index[:, 0] >= 0)
         arrived = self.arrived[ranked]
-        normal, shared = engine.normal(arrived, present), engine.shared(arrived, settings)
-        ranks = engine.bank.rank(normal, present, self.best[ranked], settings.exponent, shared=shared)
+        normal, shared = fitted.normalize(arrived, present), fitted.shared(arrived)
+        ranks = fitted.bank.rank(normal, present, self.best[ranked], settings.exponent, shared=shared)
         return {"group": group, "reciprocal": np.round(1 / ranks, 6).tolist()}
 
     def summary(self, results: Sequence[Result]) -> Result:
@@ -172,12 +172,13 @@ class WeightingRank:
         """Return mean reciprocal ranks under one draw."""
         present = self.all_draws[unit]
         robust = self.context.study.paper
-        engine, settings = robust.engine, robust.settings
-        each, seen, neighbors = engine.each_forecast(engine.arrive(self.windows), present, settings)
+        fitted = robust._fitted
+        completed = complete_windows(robust, fitted.arrive(self.windows), present)
+        each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = self.windows.targets[:, None][..., present]  # [b, 1, h, s]
         counts = ~np.isnan(truth).all(axis=(1, 2, 3))  # a window without any target (a night) has no best neighbor
         ideal = np.nanmean(np.abs(each - truth)[counts], axis=(2, 3)).argmin(axis=1)  # [b]
-        spread = engine.space.spread_of(present)
+        spread = fitted.normalizer.spread_of(present)
         forecast_distance = weighting.forecast_distance(each / spread, seen / spread)
         return {
             "ddw": float((1 / _rank_in_row(neighbors.distance[counts], ideal)).mean()),
@@ -288,16 +289,16 @@ class Rounds:
 
     def run(self, unit: int) -> Result:
         """Return mean rounds and the share compared for every table and number of neighbors under one draw."""
-        engine, settings = self.robust.engine, self.robust.settings
+        fitted, settings = self.robust._fitted, self.robust.settings_
         present = self.all_draws[unit]
-        arrived = engine.arrive(thin_windows(self.context.test, WINDOWS_A_DRAW))
-        normal, shared = engine.normal(arrived, present), engine.shared(arrived, settings)
+        arrived = fitted.arrive(thin_windows(self.context.test, WINDOWS_A_DRAW))
+        normal, shared = fitted.normalize(arrived, present), fitted.shared(arrived)
         result: Result = {}
         for name, table in self.tables.items():
             answers = [table.nearest(normal, present, m, settings.exponent, shared=shared) for m in self.counts]
             result[name] = {
                 "rounds": [float(answer.rounds.mean()) for answer in answers],
-                "compared": [float(answer.candidates.mean()) / len(engine.bank) for answer in answers],
+                "compared": [float(answer.candidates.mean()) / len(fitted.bank) for answer in answers],
             }
         return result
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from subcast import baselines
 from subcast.evaluation import Method, partial_inputs, wrapped
 from subcast.experiments.study import Context
+from subcast.subset.methods import forecast_windows
+from subcast.subset.methods.paper import PaperMethod
 from subcast.windows import Windows
 
 Maker = Callable[..., Method]
@@ -52,7 +54,8 @@ def _fdw(context: Context, **changes: Any) -> Method:
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         completed = context.completions(robust, windows, present)
-        return robust.engine.weighted(completed.each, completed.seen, completed.neighbors, present, robust.settings)[0]
+        method = PaperMethod(robust._fitted, robust.settings_)
+        return method.weighted_sum(completed.each, completed.neighbors, present)[0]
 
     return forecast
 
@@ -60,19 +63,19 @@ def _fdw(context: Context, **changes: Any) -> Method:
 @method("scalable")
 def _scalable(context: Context, **options: Any) -> Method:
     """Return FDW with neighbors from the query table of the appendix."""
-    engine, settings = context.study.paper.engine, context.study.paper.settings
+    fitted, settings = context.study.paper._fitted, context.study.paper.settings_
     table = context.study.query_table(context.study.paper, **options)
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        arrived = engine.arrive(windows)
+        arrived = fitted.arrive(windows)
         neighbors = table.nearest(
-            engine.normal(arrived, present),
+            fitted.normalize(arrived, present),
             present,
             settings.neighbors,
             settings.exponent,
-            shared=engine.shared(arrived, settings),
+            shared=fitted.shared(arrived),
         ).neighbors
-        return engine.forecast(arrived, present, settings, neighbors=neighbors)[0]
+        return forecast_windows(fitted, settings, arrived, present, neighbors=neighbors).mean
 
     return forecast
 

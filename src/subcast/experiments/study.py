@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 
 from subcast.comparison import Tally
 from subcast.datasets import load_dataset
-from subcast.errors import DataNotFoundError
+from subcast.errors import DataNotFoundError, InputError
 from subcast.evaluation import Method, forecast_all
 from subcast.experiments.declaration import Cell
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
-from subcast.retrieval import Neighbors, QueryTable
+from subcast.retrieval import Neighbors, QueryTable, WindowBank
 from subcast.series import Series
 from subcast.subset import Settings, SubsetForecaster
+from subcast.subset.arrived import Arrived
+from subcast.subset.methods.paper import PaperMethod
 from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
 
 LOOKBACK, HORIZON, STEP, SHARE, SEED = 12, 12, 12, 0.15, 2022
-TUNING_SECONDS = 600.0  # never reached: settings must not depend on how busy the machine is
 AT_ONCE = 256  # windows completed together
 KEPT_BYTES = 512 << 20  # most bytes of forecasts of completed windows
 QUICK_TO_TRAIN = "clouds-small"
@@ -127,6 +128,14 @@ class Completions:
         """Return those of the m nearest neighbors."""
         nearest = Neighbors(self.neighbors.index[:, :m], self.neighbors.distance[:, :m])
         return Completions(self.each[:, :m], self.seen[:, :m], nearest)
+
+
+def complete_windows(robust: SubsetForecaster, arrived: Arrived, present: NDArray[np.int64]) -> Completions:
+    """Complete windows from each neighbor and forecast them, together with the neighbors' own forecasts."""
+    fitted, settings = robust._fitted, robust.settings_
+    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
+    each = PaperMethod(fitted, settings).forecast_each(arrived, present, neighbors, present)
+    return Completions(each, fitted.forecasts_of_neighbors(neighbors)[..., present], neighbors)
 
 
 @dataclass
@@ -253,7 +262,7 @@ class Study:
     @cached_property
     def default(self) -> SubsetForecaster:
         """The default of subcast, tuned on validation windows."""
-        robust = SubsetForecaster(self.model, seconds=TUNING_SECONDS, progress=self.progress)
+        robust = SubsetForecaster(self.model, progress=self.progress)
         return robust.fit(self.split.train, self.split.val)
 
     def paper_with(self, fraction: float = 1.0, **changes: Any) -> SubsetForecaster:
@@ -266,8 +275,12 @@ class Study:
 
     def query_table(self, robust: SubsetForecaster, **options: Any) -> QueryTable:
         """Return the appendix's query table over the bank of a wrapper, with first ranges from validation windows."""
-        windows = robust.engine.windows_in_space(self.validation_windows(200), robust.settings)
-        return QueryTable(robust.engine.bank, windows, **options)
+        fitted = robust._fitted
+        if not isinstance(fitted.bank, WindowBank):
+            raise InputError(
+                f"bank must be a WindowBank for the query table of the appendix, got {type(fitted.bank).__name__}"
+            )
+        return QueryTable(fitted.bank, fitted.whole_windows(self.validation_windows(200)), **options)
 
 
 @dataclass
@@ -313,14 +326,14 @@ class Context:
 
     def completions(self, robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> Completions:
         """Return the forecasts that a wrapper of the published kind weights, computed once for the same neighbors."""
-        settings, engine, cache = robust.settings, robust.engine, self.study.completions
+        settings, fitted, cache = robust.settings_, robust._fitted, self.study.completions
         key = (windows.starts, present.tobytes(), settings.exponent, settings.bank_share)
         completions = cache.pop(key, None)
-        m = min(settings.neighbors, len(engine.bank))
+        m = min(settings.neighbors, len(fitted.bank))
         if completions is None or completions.each.shape[1] < m:
-            arrived = engine.arrive(windows)
+            arrived = fitted.arrive(windows)
             completions = Completions.join(
-                Completions(*engine.each_forecast(arrived[first : first + AT_ONCE], present, settings))
+                complete_windows(robust, arrived[first : first + AT_ONCE], present)
                 for first in range(0, len(arrived), AT_ONCE)
             )
         cache[key] = completions

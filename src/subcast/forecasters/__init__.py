@@ -1,20 +1,68 @@
-"""The paper's five models: `FORECASTERS` by name, each in a file of its own, all keeping the contract of `base`."""
+"""The paper's five models, each in a file of its own; `FORECASTERS` holds them by name.
+
+Importing this package does not import torch: a model is imported when it is first used.
+"""
 
 from __future__ import annotations
 
-from subcast.forecasters.astgcn import ASTGCN
-from subcast.forecasters.base import ForecastModule
-from subcast.forecasters.lstnet import LSTNet
-from subcast.forecasters.mstgcn import MSTGCN
-from subcast.forecasters.mtgnn import MTGNN
-from subcast.forecasters.tcn import TCN
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-FORECASTERS: dict[str, type[ForecastModule]] = {
-    "mtgnn": MTGNN,
-    "astgcn": ASTGCN,
-    "mstgcn": MSTGCN,
-    "lstnet": LSTNet,
-    "tcn": TCN,
+if TYPE_CHECKING:
+    from subcast.forecasters.astgcn import ASTGCN
+    from subcast.forecasters.base import ForecastModule
+    from subcast.forecasters.lstnet import LSTNet
+    from subcast.forecasters.mstgcn import MSTGCN
+    from subcast.forecasters.mtgnn import MTGNN
+    from subcast.forecasters.tcn import TCN
+    from subcast.forecasters.trained import TrainedForecaster
+
+_HOMES = {
+    "MTGNN": "mtgnn",
+    "ASTGCN": "astgcn",
+    "MSTGCN": "mstgcn",
+    "LSTNet": "lstnet",
+    "TCN": "tcn",
+    "ForecastModule": "base",
+    "TrainedForecaster": "trained",
 }
 
-__all__ = ["ASTGCN", "FORECASTERS", "MSTGCN", "MTGNN", "TCN", "ForecastModule", "LSTNet"]
+
+class _Registry(MutableMapping[str, "type[ForecastModule]"]):
+    """Model classes by name; those of the package are imported when they are first asked for."""
+
+    def __init__(self, own: dict[str, str]) -> None:
+        self._classes: dict[str, str | type[ForecastModule]] = dict(own)
+
+    def __getitem__(self, name: str) -> type[ForecastModule]:
+        found = self._classes[name]
+        return __getattr__(found) if isinstance(found, str) else found
+
+    def __setitem__(self, name: str, kind: type[ForecastModule]) -> None:
+        self._classes[name] = kind
+
+    def __delitem__(self, name: str) -> None:
+        del self._classes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+
+FORECASTERS: MutableMapping[str, type[ForecastModule]] = _Registry(
+    {"mtgnn": "MTGNN", "astgcn": "ASTGCN", "mstgcn": "MSTGCN", "lstnet": "LSTNet", "tcn": "TCN"}
+)
+"""Model classes by the name that `subcast.train` and the command line take; add your own to train it by name."""
+
+__all__ = ["ASTGCN", "FORECASTERS", "MSTGCN", "MTGNN", "TCN", "ForecastModule", "LSTNet", "TrainedForecaster"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'subcast.forecasters' has no attribute {name!r}")
+    value = getattr(import_module(f"subcast.forecasters.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -14,8 +14,11 @@ from torch import nn
 
 from subcast.axes import check_axes, variable_indices
 from subcast.errors import InputError
+from subcast.forecasters import FORECASTERS
 from subcast.forecasters.base import ForecastModule
+from subcast.forecasters.protocol import Abilities
 from subcast.scaling import Scaler
+from subcast.storage.state import State
 
 _AT_ONCE = 512
 
@@ -81,9 +84,26 @@ class TrainedForecaster:
             f"TrainedForecaster {self.model!r}: {self.lookback} + {self.horizon} steps of {self.n_variables} variables"
         )
 
-    def __call__(self, inputs: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Forecast windows [b, t, n, f]: [b, h, n], in raw units."""
-        return self.predict(inputs)
+    @property
+    def abilities(self) -> Abilities:
+        """The package's own networks can be run with absent variables and can be stored; any takes missing readings."""
+        ours = isinstance(self.module, ForecastModule)
+        return Abilities(partial=ours, missing=True, storable=type(self.module) is FORECASTERS.get(self.model))
+
+    def __call__(
+        self, inputs: NDArray[np.floating[Any]], wanted: ArrayLike | Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
+        """Forecast windows [b, t, n, f]: [b, h, n] in raw units, or [b, h, s] for the wanted variables only."""
+        return self.predict(inputs, wanted=wanted)
+
+    def forecast_partial(
+        self,
+        inputs: NDArray[np.floating[Any]],
+        present: ArrayLike | Sequence[str],
+        wanted: ArrayLike | Sequence[str] | None = None,
+    ) -> NDArray[np.float32]:
+        """Forecast with only some variables present: the paper's Partial setting."""
+        return self.predict(inputs, present=present, wanted=wanted)
 
     def predict(
         self,
@@ -159,9 +179,15 @@ class TrainedForecaster:
 
         return load_forecaster(folder)
 
+    def state(self) -> State:
+        """Return what is kept on disk: the weights as safetensors, everything else as plain facts."""
+        from subcast.forecasters.checkpoint import forecaster_state
+
+        return forecaster_state(self)
+
     def graph(self) -> NDArray[np.float32] | None:
         """The graph [n, n] the model uses, learned or given; None for models without one."""
-        if not hasattr(self.module, "adjacency"):
+        if not isinstance(self.module, ForecastModule) or not (self.module.needs_graph or self.module.learns_graph):
             return None
         with torch.inference_mode():
             adjacency: NDArray[np.float32] = self.module.adjacency().cpu().numpy()

@@ -1,4 +1,4 @@
-"""The nearest past windows, looking only at the variables that are there.
+"""The nearest past windows, compared on the variables that are present.
 
 >>> import numpy as np
 >>> from subcast.retrieval import WindowBank
@@ -8,8 +8,10 @@ array([[7]])
 """
 
 from subcast.retrieval.bank import WindowBank
+from subcast.retrieval.moments import LagMoments, MomentSums
 from subcast.retrieval.neighbors import Neighbors
+from subcast.retrieval.protocol import Bank
 from subcast.retrieval.sliding import Stream
 from subcast.retrieval.table import QueryTable, TableAnswer
 
-__all__ = ["Neighbors", "QueryTable", "Stream", "TableAnswer", "WindowBank"]
+__all__ = ["Bank", "LagMoments", "MomentSums", "Neighbors", "QueryTable", "Stream", "TableAnswer", "WindowBank"]

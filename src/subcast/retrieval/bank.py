@@ -14,6 +14,7 @@ from subcast.retrieval.candidates import CandidateWindows
 from subcast.retrieval.index import search_indexed
 from subcast.retrieval.layout import all_starts, check_starts, draw_fraction
 from subcast.retrieval.neighbors import Neighbors
+from subcast.retrieval.protocol import Normalizes
 from subcast.retrieval.queries import as_queries
 from subcast.retrieval.rows import as_rows, join_series
 
@@ -52,6 +53,8 @@ class WindowBank(CandidateWindows):
         of day); "none" takes none; or a list of their places in f. A shared feature must be shared in queries too.
     names
         the variables' names, by which they can then be asked for
+    targets
+        [t, n], what counts as a reading that follows a window, NaN where none does; `values` by default
 
     Examples
     --------
@@ -78,6 +81,7 @@ class WindowBank(CandidateWindows):
         mask: ArrayLike | Sequence[ArrayLike] | None = None,
         shared_features: str | Sequence[int] = "auto",
         names: Sequence[str] | None = None,
+        targets: ArrayLike | None = None,
     ) -> None:
         joined, offsets = join_series(values, lengths)
         check_whole("lookback", lookback)
@@ -93,7 +97,33 @@ class WindowBank(CandidateWindows):
         rows, layout, holes = as_rows(joined, shared, mask, shared_features)
         if names is not None and len(names) != layout.n:
             raise InputError(f"names must have one entry for each of the {layout.n} variables, got {len(names)}")
-        self._store(rows, layout, int(lookback), offsets, chosen, holes, names)
+        self._store(rows, layout, int(lookback), offsets, chosen, holes, names, targets=_target_rows(targets, joined))
+
+    def normalized(
+        self, normalizer: Normalizes, slots: NDArray[np.int64], shared: NDArray[np.float32] | None = None
+    ) -> WindowBank:
+        """Return the same windows in normalized units.
+
+        Parameters
+        ----------
+        normalizer
+            what normalizes readings [t, n] at slots [t]
+        slots
+            [t], the slot of the day of each step
+        shared
+            [t, g], features that are compared besides the readings
+        """
+        names = None if self.names is None else tuple(self.names)
+        targets = None if self.targets is None else normalizer.normalize(self.targets.T, slots)
+        return WindowBank(
+            normalizer.normalize(self.data[: self.n].T, slots),
+            self.lookback,
+            lengths=np.diff(self.offsets).tolist(),
+            starts=self.starts,
+            shared=shared,
+            names=names,
+            targets=targets,
+        )
 
     def nearest(
         self,
@@ -150,14 +180,14 @@ class WindowBank(CandidateWindows):
         k = check_whole("k", k)
         if method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-        barred = search.barred_starts(at, exclude, b, self.offsets)
+        barred = search.excluded_starts(at, exclude, b, self.offsets)
         found_d = np.full((b, k), np.inf, dtype=np.float32)
         found_i = np.full((b, k), -1, dtype=np.int64)
-        for members, chosen in search.groups_of(self, variables, b):
-            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
+        for members, chosen in search.group_by_variables(self, variables, b):
+            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
             if distance is not None:
                 own = search.plain_windows(self, part, chosen, part_shared, part_mask)
-                answer = search.search_by_hand(self, own, chosen, barred[members], k, distance)
+                answer = search.search_with_distance(self, own, chosen, barred[members], k, distance)
             else:
                 queries = search.queries_of(self, part, chosen, part_shared, part_mask)
                 needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
@@ -213,7 +243,7 @@ class WindowBank(CandidateWindows):
         limits = search.Limits(
             k,
             search.needed_cells(counts, min_overlap),
-            search.barred_starts(own, exclude, counts.size, self.offsets),
+            search.excluded_starts(own, exclude, counts.size, self.offsets),
         )
         return sliding.search_sliding(self, queries, limits, exponent, threads)
 
@@ -250,8 +280,8 @@ class WindowBank(CandidateWindows):
         """Return the distance of every candidate from every window, [b, len(bank)]; infinite for no candidate."""
         given = search.as_windows(windows)
         found = np.full((given.shape[0], len(self)), np.inf, dtype=np.float32)
-        for members, chosen in search.groups_of(self, variables, given.shape[0]):
-            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
+        for members, chosen in search.group_by_variables(self, variables, given.shape[0]):
+            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
             queries = search.queries_of(self, part, chosen, part_shared, part_mask)
             needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
             found[members] = search.measure(self, queries, needed, exponent, threads)
@@ -306,3 +336,13 @@ class WindowBank(CandidateWindows):
             )
             places[part] = search.ranks(distances, asked[part])
         return places
+
+
+def _target_rows(targets: ArrayLike | None, values: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Return the targets as rows [n, t], or say what is wrong with their shape."""
+    if targets is None:
+        return None
+    given = np.asarray(targets, dtype=np.float32)
+    if given.shape != values.shape[:2]:
+        raise InputError(f"targets must be [t, n] = {values.shape[:2]}, the shape of values, got {given.shape}")
+    return np.ascontiguousarray(given.T)

@@ -1,4 +1,4 @@
-"""What a bank holds: the rows, the candidates' starts, and how both are kept on disk."""
+"""What a bank holds: rows of readings, the windows cut from them, and how both are kept on disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,10 @@ from subcast.errors import InputError
 from subcast.retrieval import search
 from subcast.retrieval.index import EnvelopeIndex
 from subcast.retrieval.layout import Layout, all_starts, packed_tiles, steps_read, tiles_of
+from subcast.retrieval.moments import LagMoments
+from subcast.retrieval.pooling import pool_deviation, pool_mean, pool_median
 from subcast.storage import folders
+from subcast.storage.state import State
 
 
 class CandidateWindows:
@@ -34,9 +36,13 @@ class CandidateWindows:
         steps in a window
     offsets
         where each series begins, and where the last ends
+    targets
+        [n, t] float32, what counts as a reading that follows a window, where that is not every reading; else None
     names
         the variables' names, if they have any
     """
+
+    targets: NDArray[np.float32] | None = None
 
     def _store(
         self,
@@ -48,10 +54,12 @@ class CandidateWindows:
         holes: NDArray[np.bool_],
         names: Sequence[str] | None,
         checksum: int | None = None,
+        targets: NDArray[np.float32] | None = None,
     ) -> None:
         data = np.asarray(data)
         data.flags.writeable = False
         self.data = data
+        self.targets = targets
         self.layout = layout
         self.lookback = lookback
         self.offsets = offsets
@@ -93,6 +101,11 @@ class CandidateWindows:
     def n(self) -> int:
         """The number of variables."""
         return self.layout.n
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps of all series together."""
+        return int(self.data.shape[1])
 
     @property
     def f(self) -> int:
@@ -153,11 +166,107 @@ class CandidateWindows:
         cells[places < 0] = np.nan
         return cells if self.f > 1 else cells[..., 0]
 
+    def paths(
+        self, index: ArrayLike, variables: ArrayLike | Sequence[str] | None = None, length: int | None = None
+    ) -> NDArray[np.float32]:
+        """Return what candidates read in the steps from their start on, [..., length, s], NaN where missing.
+
+        Parameters
+        ----------
+        index
+            the candidates; -1 gives NaN
+        variables
+            which variables, all by default
+        length
+            how many steps from the start of the window on, the window's own by default; steps after the end of the
+            readings are NaN
+
+        Examples
+        --------
+        >>> from subcast.retrieval import WindowBank
+        >>> bank = WindowBank(np.arange(5.0)[:, None], lookback=2)
+        >>> bank.paths([1, 3], [0], length=3)[..., 0].tolist()
+        [[1.0, 2.0, 3.0], [3.0, 4.0, nan]]
+        """
+        places = self._check_index(index, least=-1)
+        wanted = np.arange(self.n) if variables is None else variable_indices(variables, self.n, self.names)
+        steps = self.starts[np.maximum(places, 0)][..., None] + np.arange(length or self.lookback)  # [..., length]
+        inside = steps < self.data.shape[1]
+        rows = wanted.reshape(-1, *[1] * steps.ndim)  # [s, ..., length]
+        readings = np.moveaxis(self.data[rows, np.minimum(steps, self.data.shape[1] - 1)], 0, -1)
+        return np.where((inside & (places >= 0)[..., None])[..., None], readings, np.float32(np.nan))
+
+    def pool_windows(
+        self, index: NDArray[np.int64], weights: NDArray[np.float32], variables: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return the weighted mean of the candidates' windows, [b, t, s].
+
+        Parameters
+        ----------
+        index, weights
+            [b, k], the candidates (-1 for none) and how much each counts
+        variables
+            [s], which variables
+
+        Returns
+        -------
+        NDArray
+            missing readings are left out; 0 where all are missing
+        """
+        return pool_mean(self.data, self._starts_of(index, self.lookback), weights, variables, 0, self.lookback)
+
+    def pool_futures(
+        self,
+        index: NDArray[np.int64],
+        weights: NDArray[np.float32],
+        variables: NDArray[np.int64],
+        horizon: int,
+        center: str = "median",
+    ) -> NDArray[np.float32]:
+        """Return the median or the weighted mean of what followed the candidates, [b, h, s]; 0 where nothing is known.
+
+        `index`, `weights` and `variables` as in `pool_windows`; the median does not look at the weights.
+        """
+        starts = self._starts_of(index, self.lookback + horizon)
+        if center == "median":
+            return pool_median(self._futures, starts, variables, self.lookback, horizon)
+        return pool_mean(self._futures, starts, weights, variables, self.lookback, horizon)
+
+    def future_deviation(
+        self, index: NDArray[np.int64], variables: NDArray[np.int64], horizon: int
+    ) -> NDArray[np.float32]:
+        """Return the standard deviation of what followed the candidates, [b, h, s]; 1 where fewer than 3 are known."""
+        return pool_deviation(
+            self._futures, self._starts_of(index, self.lookback + horizon), variables, self.lookback, horizon
+        )
+
+    def moments(self, lags: int, first: int = 0, last: int | None = None) -> LagMoments:
+        """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1.
+
+        Only what counts as a target enters them, where that is not every reading.
+        """
+        return LagMoments.fit(np.ascontiguousarray(self._futures[: self.n, first:last].T), lags)
+
+    @property
+    def _futures(self) -> NDArray[np.float32]:
+        return self.data if self.targets is None else self.targets
+
+    def _starts_of(self, index: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """Return where candidates start, -1 for none; raise unless `length` steps follow from there."""
+        places = self._check_index(index, least=-1)
+        starts = np.where(places >= 0, self.starts[np.maximum(places, 0)], -1)
+        if starts.max(initial=-1) + length > self.n_steps:
+            raise InputError(
+                f"the candidate that starts at step {int(starts.max())} is followed by fewer than {length} steps: give "
+                "the bank starts that leave room for the horizon"
+            )
+        return starts
+
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the bank to a folder, all of it or nothing; a bank already there is replaced in one step.
 
-        Other files in the folder stay as they are; a folder that holds other files and no bank is refused. Who has
-        the old bank open keeps it.
+        Other files in the folder stay as they are; a folder that holds other files and no bank is refused. A process
+        that has the old bank open keeps it.
 
         >>> import tempfile
         >>> from subcast.retrieval import WindowBank
@@ -166,23 +275,7 @@ class CandidateWindows:
         >>> WindowBank.open(folder)
         WindowBank(27 windows of 4 steps, 2 variables, 1 feature)
         """
-        folders.save_arrays(Path(folder), "bank", *self.to_store())
-
-    def to_store(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the facts and the arrays of which `from_store` makes the bank again."""
-        facts = {
-            "lookback": self.lookback,
-            "variables": self.n,
-            "shared": list(self.layout.shared),
-            "offsets": self.offsets.tolist(),
-            "holes": np.flatnonzero(self._holes).tolist(),
-            "names": self.names,
-            "checksum": self.checksum(),
-        }
-        arrays: dict[str, NDArray[Any]] = {"rows": self.data}
-        if self._chosen is not None:
-            arrays["starts"] = self._chosen
-        return facts, arrays
+        folders.save_state(folder, "bank", self.state())
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
@@ -195,11 +288,27 @@ class CandidateWindows:
         verify
             read all of it and compare checksums, instead of sizes and the ends of each file only
         """
-        return cls.from_store(*folders.open_arrays(Path(folder), "bank", verify))
+        return cls.from_state(folders.open_state(folder, "bank", verify=verify))
+
+    def state(self) -> State:
+        """Return what is kept on disk."""
+        facts = {
+            "kind": "windows",
+            "lookback": self.lookback,
+            "variables": self.n,
+            "shared": list(self.layout.shared),
+            "offsets": self.offsets.tolist(),
+            "holes": np.flatnonzero(self._holes).tolist(),
+            "names": self.names,
+            "checksum": self.checksum(),
+        }
+        arrays = {"rows": self.data, "starts": self._chosen, "targets": self.targets}
+        return State(facts, {name: array for name, array in arrays.items() if array is not None})
 
     @classmethod
-    def from_store(cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Make a bank of what `to_store` gave."""
+    def from_state(cls, state: State) -> Self:
+        """Return the bank that `state` described."""
+        facts, arrays = state.facts, state.arrays
         layout = Layout(facts["variables"], tuple(facts["shared"]))
         holes = np.zeros(layout.n_rows, dtype=bool)
         holes[facts["holes"]] = True
@@ -213,6 +322,7 @@ class CandidateWindows:
             holes,
             facts["names"],
             facts["checksum"],
+            arrays.get("targets"),
         )
         return bank
 
@@ -226,9 +336,10 @@ class CandidateWindows:
             self._checksum = value
         return self._checksum
 
-    def likeness(self) -> list[int]:
-        """Return the facts by which what was made of this bank knows it again."""
-        return [len(self), self.lookback, self.n, self.f, *self.data.shape, self.checksum()]
+    def fingerprint(self) -> str:
+        """Return a text that differs for banks with other windows: sizes and a checksum of the readings."""
+        sizes = (len(self), self.lookback, self.n, self.f, *self.data.shape)
+        return "-".join(str(size) for size in (*sizes, f"{self.checksum():08x}"))
 
     def has_holes(self, rows: NDArray[np.int64]) -> bool:
         """Return whether any of the stored rows has a missing reading."""

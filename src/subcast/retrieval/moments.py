@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.storage.state import State
+
 DENSE_LIMIT = 1024  # variables; above it the moments are kept as a few common factors and each variable's own rest
 RANK = 192
 _STEPS_AT_ONCE = 1 << 15
+_ARRAYS = ("whole", "loadings", "factors", "own")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,21 +110,81 @@ class LagMoments:
                 matrix[a, :, c, :] = blocks[lag]
         return matrix.reshape(len(steps) * len(variables), len(times) * len(others))
 
-    def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """What to keep on disk."""
-        return {name: getattr(self, name) for name in ("whole", "loadings", "factors", "own")}
+    def state(self) -> State:
+        """Return what is kept on disk."""
+        return State({}, {name: getattr(self, name) for name in _ARRAYS})
+
+    @classmethod
+    def from_state(cls, state: State) -> LagMoments:
+        """Return the moments that `state` described."""
+        return cls(*(state.arrays[name] for name in _ARRAYS))
+
+
+@dataclass(frozen=True, eq=False)
+class MomentSums:
+    """Sums of products at every lag over one part of a series, which can be added to those of other parts.
+
+    Parameters
+    ----------
+    totals
+        [L, n, n] in double precision
+    steps
+        how many steps they cover
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).normal(size=(50, 3))
+    >>> whole = MomentSums.of(z, lags=4)
+    >>> parts = MomentSums.of(z[:23], lags=4, own_steps=20) + MomentSums.of(z[20:], lags=4)
+    >>> bool(np.allclose(whole.totals, parts.totals, rtol=0, atol=1e-12)), parts.steps
+    (True, 50)
+    """
+
+    totals: NDArray[np.float64]
+    steps: int
+
+    @classmethod
+    def of(cls, normal: NDArray[np.floating[Any]], lags: int, own_steps: int | None = None) -> MomentSums:
+        """Sum the products of a part [t, n] of a series in normalized units.
+
+        Parameters
+        ----------
+        normal
+            the part's own steps, followed by up to lags - 1 steps of the next part; missing readings are NaN
+        lags
+            how many lags, from 0 on
+        own_steps
+            how many of the steps are the part's own, all by default
+        """
+        z = np.nan_to_num(np.asarray(normal, dtype=np.float64), nan=0.0)
+        own = len(z) if own_steps is None else own_steps
+        return cls(_lagged_sums(z, lags, own), own)
+
+    def __add__(self, other: MomentSums) -> MomentSums:
+        """Return the sums over both parts."""
+        return MomentSums(self.totals + other.totals, self.steps + other.steps)
+
+    def moments(self) -> LagMoments:
+        """Return the moments: the sums divided by the number of steps."""
+        nothing = np.zeros(0, dtype=np.float32)
+        return LagMoments((self.totals / self.steps).astype(np.float32), nothing, nothing, nothing)
 
 
 def _lagged(z: NDArray[np.float32], lags: int) -> NDArray[np.float32]:
+    """Return the moments [L, n, n] of a whole series: products in single precision, sums in double."""
+    return (_lagged_sums(z, lags, len(z)) / len(z)).astype(np.float32)
+
+
+def _lagged_sums(z: NDArray[np.floating[Any]], lags: int, own_steps: int) -> NDArray[np.float64]:
+    """Sum z[i] z[i + lag]' over a part's own steps i, [L, n, n]."""
     steps, n = z.shape
-    moments = np.zeros((lags, n, n), dtype=np.float32)
-    for lag in range(min(lags, steps - 1)):
-        total = np.zeros((n, n))
-        for first in range(0, steps - lag, _STEPS_AT_ONCE):
-            last = min(first + _STEPS_AT_ONCE, steps - lag)
-            total += z[first:last].T @ z[first + lag : last + lag]
-        moments[lag] = total / steps
-    return moments
+    totals = np.zeros((lags, n, n))
+    for lag in range(min(lags, steps)):
+        end = min(own_steps, steps - lag)
+        for first in range(0, end, _STEPS_AT_ONCE):
+            last = min(first + _STEPS_AT_ONCE, end)
+            totals[lag] += z[first:last].T @ z[first + lag : last + lag]
+    return totals
 
 
 def _loadings(z: NDArray[np.float32], rank: int) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Searching for independent windows: the k nearest, all distances, and the rank of a given candidate."""
+"""Search for independent windows: the k nearest candidates, all distances, and the ranks of given candidates."""
 
 from __future__ import annotations
 
@@ -26,110 +26,142 @@ if TYPE_CHECKING:
 
 Distance = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
-# Tiles of independent windows are short, so that a whole tile can be abandoned early; but with few rows to compare
-# the cost of entering a tile would show.
+# Tiles for independent windows are short, so that a whole tile can be skipped early. With few rows to compare, longer
+# tiles are used, because beginning a tile has a cost of its own.
 TILE, _LONG_TILE, _FEW_ROWS = 256, 1024, 12
-# One of so many tiles is scanned before the others are shared among threads.
+# One in this many tiles is scanned before the remaining tiles are distributed over the threads.
 _FIRST_TILES = 16
+# Largest number of distances that `WindowBank.rank` keeps in memory at once.
 _MATRIX_CELLS = 16_000_000
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What every search asks of its candidates: places, overlap, and the starts barred for each window."""
+    """The limits of a search.
+
+    Attributes
+    ----------
+    k
+        number of neighbors
+    needed
+        [b] float32, the smallest number of cells that a candidate must have in common with each window
+    excluded
+        [b, 2], the range of starts that are excluded for each window
+    """
 
     k: int
     needed: NDArray[np.float32]
-    barred: NDArray[np.int64]
+    excluded: NDArray[np.int64]
+
+    def select(self, begin: int, end: int) -> Limits:
+        """Return the limits of the windows `begin` to `end` (exclusive)."""
+        return Limits(self.k, self.needed[begin:end], self.excluded[begin:end])
 
 
 def needed_cells(counts: NDArray[np.float32], min_overlap: float) -> NDArray[np.float32]:
-    """Return how many cells a candidate must have in common with windows that have `counts` of them."""
+    """Return the smallest number of cells that a candidate must share with windows of `counts` cells."""
     if not 0 <= min_overlap <= 1:
-        raise InputError(f"min_overlap must lie between 0 and 1, got {min_overlap}")
+        raise InputError(f"min_overlap must be between 0 and 1, got {min_overlap}")
     return np.maximum(1, np.ceil(counts * min_overlap - 1e-3)).astype(np.float32)
 
 
-def barred_starts(at: ArrayLike | None, exclude: int, b: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each window the range [b, 2] of starts fewer than `exclude` steps from its own start `at`."""
+def excluded_starts(at: ArrayLike | None, exclude: int, b: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each window the range [b, 2] of starts that are fewer than `exclude` steps from its start `at`."""
     if isinstance(exclude, bool) or not isinstance(exclude, (int, np.integer)) or exclude < 0:
         raise InputError(f"exclude must be a whole number of steps, 0 for none, got {exclude!r}")
     if exclude == 0:
         return np.zeros((b, 2), dtype=np.int64)
     if at is None:
         raise InputError("exclude needs at=, the step of the bank's series at which each window starts")
-    own = np.asarray(at)
-    if own.dtype.kind not in "iu" or own.shape not in {(), (b,)}:
+    window_starts = np.asarray(at)
+    if window_starts.dtype.kind not in "iu" or window_starts.shape not in {(), (b,)}:
         raise InputError(
-            f"at must be one whole number for each of the {b} windows, got shape {own.shape} of {own.dtype}"
+            f"at must be one whole number for each of the {b} windows, got shape {window_starts.shape} "
+            f"of {window_starts.dtype}"
         )
-    own = np.broadcast_to(own, (b,)).astype(np.int64)
-    series = np.clip(np.searchsorted(offsets, own, side="right") - 1, 0, len(offsets) - 2)
-    low = np.maximum(own - exclude + 1, offsets[series])
-    high = np.minimum(own + exclude, offsets[series + 1])
-    outside = (own < 0) | (own >= offsets[-1])
+    window_starts = np.broadcast_to(window_starts, (b,)).astype(np.int64)
+    series = np.clip(np.searchsorted(offsets, window_starts, side="right") - 1, 0, len(offsets) - 2)
+    low = np.maximum(window_starts - exclude + 1, offsets[series])
+    high = np.minimum(window_starts + exclude, offsets[series + 1])
+    outside = (window_starts < 0) | (window_starts >= offsets[-1])
     return np.where(outside[:, None], 0, np.stack([low, high], axis=1))
 
 
-def groups_of(bank: WindowBank, variables: ArrayLike, b: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return (windows, variables) for each set of variables: one set, or a mask [b, n] with a set a window."""
-    chosen = np.asarray(variables)
-    if chosen.ndim != 2:
+def group_by_variables(
+    bank: WindowBank, variables: ArrayLike, b: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return (indices of windows, variables) for each distinct set of variables.
+
+    `variables` is one set for all b windows, or a mask [b, n] with one set for each window. Windows without any
+    variable are left out.
+    """
+    mask = np.asarray(variables)
+    if mask.ndim != 2:
         return [(np.arange(b), variable_indices(variables, bank.n, bank.names))]
-    if chosen.dtype != bool or chosen.shape != (b, bank.n):
+    if mask.dtype != bool or mask.shape != (b, bank.n):
         raise InputError(
             f"variables as a mask for each window must be boolean [b, n] = ({b}, {bank.n}), "
-            f"got shape {chosen.shape} of {chosen.dtype}"
+            f"got shape {mask.shape} of {mask.dtype}"
         )
-    sets, member = np.unique(chosen, axis=0, return_inverse=True)
-    member = member.reshape(-1)
+    sets, set_of_window = np.unique(mask, axis=0, return_inverse=True)
+    set_of_window = set_of_window.reshape(-1)
     return [
-        (np.flatnonzero(member == i), np.flatnonzero(present).astype(np.int64))
+        (np.flatnonzero(set_of_window == i), np.flatnonzero(present).astype(np.int64))
         for i, present in enumerate(sets)
         if present.any()
     ]
 
 
-def gathers(bank: WindowBank, b: int) -> bool:
-    """Return whether for b windows it is cheaper to copy the candidates together than to scan all between them."""
-    return bank.sparse and gathering(bank, b) < 0.6 * steps_read(bank.tiles(TILE))
+def should_gather(bank: WindowBank, b: int) -> bool:
+    """Return whether for b windows copying the candidates first is cheaper than scanning all steps between them."""
+    return bank.sparse and gathering_cost(bank, b) < 0.6 * steps_read(bank.tiles(TILE))
 
 
-def gathering(bank: WindowBank, b: int) -> float:
-    """Return what a pass over gathered candidates costs each of b windows, in steps: one is copied for two."""
+def gathering_cost(bank: WindowBank, b: int) -> float:
+    """Return the cost of copying and scanning the candidates for each of b windows, in steps.
+
+    Copying a step costs as much as scanning two.
+    """
     return len(bank) * (1 + 2 / max(b, 1))
 
 
 def search_windows(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
-    """Scan the whole bank for each window of `queries` (cells [b, t, r])."""
-    packed = gathers(bank, queries.cells.shape[0])
+    """Return the nearest candidates of each window of `queries` (cells [b, t, r]) by scanning the whole bank."""
+    packed = should_gather(bank, queries.cells.shape[0])
     size = _LONG_TILE if queries.rows.size <= _FEW_ROWS else TILE
     tiles = bank.candidate_tiles(size) if packed else bank.tiles(size)
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
 
-    def scan(work: Piece) -> None:
-        _scan(bank, queries, work, exponent, packed)
+    def scan(task: ScanTask) -> None:
+        _scan(bank, queries, task, exponent, packed)
 
-    return split_search(scan, queries.cells, queries.counts.sum(axis=-1), limits, tiles, workers)
+    return parallel_search(scan, queries.cells, queries.counts.sum(axis=-1), limits, tiles, workers)
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One thread's share of a search: some windows, some tiles, and where the answers go."""
+class ScanTask:
+    """The work of one thread: some windows, some tiles, and the heaps [b, k] for the results."""
 
     cells: NDArray[np.float32]
     counts: NDArray[np.float32]
     needed: NDArray[np.float32]
-    barred: NDArray[np.int64]
+    excluded: NDArray[np.int64]
     tiles: NDArray[np.int64]
     distance: NDArray[np.float32]
     index: NDArray[np.int64]
 
+    @classmethod
+    def create(
+        cls, cells: NDArray[np.float32], counts: NDArray[np.float32], limits: Limits, tiles: NDArray[np.int64]
+    ) -> ScanTask:
+        """Return a task with empty heaps."""
+        return cls(cells, counts, limits.needed, limits.excluded, tiles, *empty_heaps(counts.size, limits.k))
 
-def split_search(
-    scan: Callable[[Piece], None],
+
+def parallel_search(
+    scan: Callable[[ScanTask], None],
     cells: NDArray[np.float32],
     counts: NDArray[np.float32],
     limits: Limits,
@@ -137,70 +169,90 @@ def split_search(
     threads: int,
     overlap: int = 0,
 ) -> Neighbors:
-    """Share windows among the threads when there are many, else tiles, and put the answers together.
+    """Distribute the windows over the threads if there are many, otherwise the tiles, and combine the results.
 
-    `counts` has one entry a window; window j reads `cells[j : j + overlap + 1]`.
+    `counts` has one entry for each window; window j reads `cells[j : j + overlap + 1]`.
     """
-    b, k = counts.size, limits.k
+    b = counts.size
     if b == 0:
-        return from_sorted_heaps(*empty_heaps(0, k))
-    by_windows = b >= (4 + 8 * overlap) * threads
-    pieces = threads if by_windows else min(threads, tiles.shape[0])
-    window_cuts = cuts(b, pieces) if by_windows else np.zeros(pieces + 1, dtype=np.int64)
-    work: list[Piece] = []
-    if not by_windows and overlap == 0 and tiles.shape[0] >= _FIRST_TILES * pieces > _FIRST_TILES:
-        # The newest tiles first, so that every thread has a limit by which to abandon its own.
-        newest = tiles.shape[0] // _FIRST_TILES
-        work.append(Piece(cells, counts, limits.needed, limits.barred, tiles[-newest:], *empty_heaps(b, k)))
-        scan(work[0])
-        tiles = tiles[:-newest]
-    done = len(work)
-    tile_cuts = np.zeros(pieces + 1, dtype=np.int64) if by_windows else cuts(tiles.shape[0], pieces)
-    for i in range(pieces):
-        a, z = (window_cuts[i], window_cuts[i + 1]) if by_windows else (0, b)
-        part = tiles if by_windows else tiles[tile_cuts[i] : tile_cuts[i + 1]]
-        work.append(
-            Piece(
-                cells[a : z + overlap],
-                counts[a:z],
-                limits.needed[a:z],
-                limits.barred[a:z],
-                part,
-                *empty_heaps(z - a, k),
-            )
-        )
-        if done:
-            # Places taken by no candidate at the k-th distance so far: k real ones are at least as near.
-            work[-1].distance[:] = work[0].distance[:, :1]
-    run_all([partial(scan, piece) for piece in work[done:]])
-    if by_windows or pieces == 1:
-        distance = np.concatenate([piece.distance for piece in work])
-        index = np.concatenate([piece.index for piece in work])
-        sort_heaps(distance, index)
-        return from_sorted_heaps(distance, index)
+        return from_sorted_heaps(*empty_heaps(0, limits.k))
+    if b >= (4 + 8 * overlap) * threads:
+        return _search_by_windows(scan, cells, counts, limits, tiles, threads, overlap)
+    return _search_by_tiles(scan, cells, counts, limits, tiles, min(threads, tiles.shape[0]), overlap)
+
+
+def _search_by_windows(
+    scan: Callable[[ScanTask], None],
+    cells: NDArray[np.float32],
+    counts: NDArray[np.float32],
+    limits: Limits,
+    tiles: NDArray[np.int64],
+    threads: int,
+    overlap: int,
+) -> Neighbors:
+    """Give each thread some of the windows and all tiles."""
+    tasks = [
+        ScanTask.create(cells[a : z + overlap], counts[a:z], limits.select(a, z), tiles)
+        for a, z in pairwise(cuts(counts.size, threads).tolist())
+    ]
+    run_all([partial(scan, task) for task in tasks])
+    distance = np.concatenate([task.distance for task in tasks])
+    index = np.concatenate([task.index for task in tasks])
+    sort_heaps(distance, index)
+    return from_sorted_heaps(distance, index)
+
+
+def _search_by_tiles(
+    scan: Callable[[ScanTask], None],
+    cells: NDArray[np.float32],
+    counts: NDArray[np.float32],
+    limits: Limits,
+    tiles: NDArray[np.int64],
+    threads: int,
+    overlap: int,
+) -> Neighbors:
+    """Give each thread all windows and some of the tiles."""
+    first: list[ScanTask] = []
+    if overlap == 0 and tiles.shape[0] >= _FIRST_TILES * threads > _FIRST_TILES:
+        # Scan the newest tiles first, so that every thread knows a limit above which it can skip its own tiles.
+        n_newest = tiles.shape[0] // _FIRST_TILES
+        first.append(ScanTask.create(cells, counts, limits, tiles[-n_newest:]))
+        scan(first[0])
+        tiles = tiles[:-n_newest]
+    tasks = [
+        ScanTask.create(cells, counts, limits, tiles[a:z]) for a, z in pairwise(cuts(tiles.shape[0], threads).tolist())
+    ]
+    for task in tasks if first else ():
+        # The heaps start at the k-th distance known so far: k candidates are at least as near.
+        task.distance[:] = first[0].distance[:, :1]
+    run_all([partial(scan, task) for task in tasks])
+    if threads == 1:
+        sort_heaps(tasks[0].distance, tasks[0].index)
+        return from_sorted_heaps(tasks[0].distance, tasks[0].index)
     return merge_heaps(
-        np.concatenate([piece.distance for piece in work], axis=1),
-        np.concatenate([piece.index for piece in work], axis=1),
-        k,
+        np.concatenate([task.distance for task in first + tasks], axis=1),
+        np.concatenate([task.index for task in first + tasks], axis=1),
+        limits.k,
     )
 
 
-def _scan(bank: WindowBank, queries: Queries, work: Piece, exponent: float, packed: bool) -> None:
+def _scan(bank: WindowBank, queries: Queries, task: ScanTask, exponent: float, packed: bool) -> None:
+    """Run one task with the kernel for gathered candidates (`packed`) or for runs of candidates."""
     mode, power = power_of(exponent)
     rows = queries.rows
-    width = widest(work.tiles)
-    task: tuple[Any, ...] = (
-        work.cells, queries.first, queries.own, bank.has_holes(rows), mode, power, work.counts, work.needed,
-        work.barred, work.tiles, width, bank.starts, work.distance, work.index,
+    width = widest(task.tiles)
+    arguments: tuple[Any, ...] = (
+        task.cells, queries.n_readings, queries.n_own, bank.has_holes(rows), mode, power, task.counts, task.needed,
+        task.excluded, task.tiles, width, bank.starts, task.distance, task.index,
     )  # fmt: skip
     if packed:
-        scan_packed(bank.data, rows, *_packing(work.cells.shape[1], rows.size, width), *task)
+        scan_packed(bank.data, rows, *_packing(task.cells.shape[1], rows.size, width), *arguments)
     else:
-        scan_windows(bank.data, rows[None], *task)
+        scan_windows(bank.data, rows[None], *arguments)
 
 
 def _packing(steps: int, rows: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what `scan_packed` gathers into: the rows of the copy, the copy, and its read-only view."""
+    """Return the memory into which `scan_packed` copies: row numbers [t, r], buffer, read-only view of the buffer."""
     buffer = np.empty((steps * rows, width), dtype=np.float32)
     view = buffer.view()
     view.flags.writeable = False
@@ -210,22 +262,22 @@ def _packing(steps: int, rows: int, width: int) -> tuple[NDArray[np.int64], NDAr
 def search_packed(
     bank: WindowBank,
     queries: Queries,
-    found: NDArray[np.int64],
+    candidates: NDArray[np.int64],
     tiles: NDArray[np.int64],
     k: int,
     exponent: float,
 ) -> Neighbors:
-    """Search only the candidates `found`; the answer's indices are places in `found`."""
+    """Search only the given candidates; the indices of the result are positions in `candidates`."""
     mode, power = power_of(exponent)
     rows = queries.rows
     counts = queries.counts.sum(axis=-1)
     distance, index = empty_heaps(counts.size, k)
-    starts = bank.starts[found]
+    starts = bank.starts[candidates]
     starts.flags.writeable = False
     width = widest(tiles)
     scan_packed(
-        bank.data, rows, *_packing(queries.cells.shape[1], rows.size, width), queries.cells, queries.first,
-        queries.own, bank.has_holes(rows), mode, power, counts, np.ones_like(counts),
+        bank.data, rows, *_packing(queries.cells.shape[1], rows.size, width), queries.cells, queries.n_readings,
+        queries.n_own, bank.has_holes(rows), mode, power, counts, np.ones_like(counts),
         np.zeros((counts.size, 2), dtype=np.int64), tiles, width, starts, distance, index,
     )  # fmt: skip
     sort_heaps(distance, index)
@@ -235,101 +287,99 @@ def search_packed(
 def measure(
     bank: WindowBank, queries: Queries, needed: NDArray[np.float32], exponent: float, threads: int | None
 ) -> NDArray[np.float32]:
-    """Return the distance of every candidate from every window, [b, len(bank)]; infinite where none."""
+    """Return the distances of every window to every candidate, [b, len(bank)]; infinite if the overlap is too small."""
     mode, power = power_of(exponent)
     distances = np.full((queries.cells.shape[0], len(bank)), np.inf, dtype=np.float32)
-    packed = gathers(bank, queries.cells.shape[0])
+    packed = should_gather(bank, queries.cells.shape[0])
     tiles = bank.candidate_tiles(TILE) if packed else bank.tiles(TILE)
     workers = min(thread_count(threads, queries.cells.size * float(len(bank))), tiles.shape[0])
-    task: tuple[Any, ...] = (
-        queries.cells, queries.first, queries.own, bank.has_holes(queries.rows), mode, power,
+    arguments: tuple[Any, ...] = (
+        queries.cells, queries.n_readings, queries.n_own, bank.has_holes(queries.rows), mode, power,
         queries.counts.sum(axis=-1), needed,
     )  # fmt: skip
 
-    def part(a: int, z: int) -> None:
+    def measure_tiles(a: int, z: int) -> None:
         if not packed:
-            measure_windows(bank.data, queries.rows[None], 1, *task, tiles[a:z], widest(tiles), bank.starts, distances)
+            measure_windows(
+                bank.data, queries.rows[None], 1, *arguments, tiles[a:z], widest(tiles), bank.starts, distances
+            )
             return
         for low, high, *_ in tiles[a:z]:
             rows, buffer, view = _packing(bank.lookback, queries.rows.size, high - low)
             pack(buffer, bank.data, queries.rows, bank.starts[low:high], bank.lookback)
-            places = np.arange(high - low)
-            places.flags.writeable = False
+            columns = np.arange(high - low)
+            columns.flags.writeable = False
             whole = np.array([[0, high - low, FULL, 0]], dtype=np.int64)
             measured = np.full((distances.shape[0], high - low), np.inf, dtype=np.float32)
-            measure_windows(view, rows, 0, *task, whole, int(high - low), places, measured)
+            measure_windows(view, rows, 0, *arguments, whole, int(high - low), columns, measured)
             distances[:, low:high] = measured
 
-    run_all([partial(part, a, z) for a, z in pairwise(cuts(tiles.shape[0], workers))])
+    run_all([partial(measure_tiles, a, z) for a, z in pairwise(cuts(tiles.shape[0], workers))])
     return distances
 
 
 def chunk_of_windows(bank: WindowBank) -> int:
-    """Return how many windows' distances to the whole bank may be held at once."""
+    """Return for how many windows the distances to the whole bank may be in memory at once."""
     return max(1, _MATRIX_CELLS // len(bank))
 
 
 def ranks(distances: NDArray[np.float32], index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places, from 1, of the candidates `index` [b] or [b, j] among all `distances` [b, m]."""
-    asked = index.reshape(index.shape[0], -1)  # [b, j]
-    chosen = np.take_along_axis(distances, asked, axis=1)
-    places = np.empty(asked.shape, dtype=np.int64)
-    everyone = np.arange(distances.shape[1])
-    for j in range(asked.shape[1]):
-        nearer = distances < chosen[:, j, None]
-        tied = (distances == chosen[:, j, None]) & (everyone < asked[:, j, None])
-        places[:, j] = 1 + np.count_nonzero(nearer | tied, axis=1)
-    return places.reshape(index.shape)
+    """Return the ranks, from 1, of the candidates `index` [b] or [b, j] in `distances` [b, m]; ties go by index."""
+    candidates = index.reshape(index.shape[0], -1)  # [b, j]
+    own_distances = np.take_along_axis(distances, candidates, axis=1)
+    rank = np.empty(candidates.shape, dtype=np.int64)
+    all_candidates = np.arange(distances.shape[1])
+    for j in range(candidates.shape[1]):
+        nearer = distances < own_distances[:, j, None]
+        tied = (distances == own_distances[:, j, None]) & (all_candidates < candidates[:, j, None])
+        rank[:, j] = 1 + np.count_nonzero(nearer | tied, axis=1)
+    return rank.reshape(index.shape)
 
 
-def search_by_hand(
+def search_with_distance(
     bank: WindowBank,
     windows: NDArray[np.float32],
     variables: NDArray[np.int64],
-    barred: NDArray[np.int64],
+    excluded: NDArray[np.int64],
     k: int,
     distance: Distance,
 ) -> Neighbors:
-    """Ask a user's own `distance` about every candidate, one at a time."""
-    found_d, found_i = empty_heaps(len(windows), len(bank))
+    """Return the nearest candidates by a user's own `distance`, which is called for every window and candidate."""
+    heap_d, heap_i = empty_heaps(len(windows), max(len(bank), k))
     for c, start in enumerate(bank.starts):
         candidate = bank.window(c)[:, variables]
         for j, window in enumerate(windows):
-            if barred[j, 0] <= start < barred[j, 1]:
+            if excluded[j, 0] <= start < excluded[j, 1]:
                 continue
             value = float(distance(window, candidate))
             if np.isfinite(value):
-                found_d[j, c], found_i[j, c] = value, c
-    answer = merge_heaps(found_d, found_i, k)
-    missing = k - answer.index.shape[1]
-    if missing <= 0:
-        return answer
-    pad_d, pad_i = empty_heaps(len(windows), missing)
-    return merge_heaps(np.concatenate([found_d, pad_d], axis=1), np.concatenate([found_i, pad_i], axis=1), k)
+                heap_d[j, c], heap_i[j, c] = value, c
+    return merge_heaps(heap_d, heap_i, k)
 
 
 def as_windows(windows: ArrayLike) -> NDArray[np.float32]:
-    """Return windows as an array, or say that it is not one of windows."""
-    given = np.asarray(windows)
-    if given.ndim not in {3, 4}:
+    """Return windows as an array; raise if it does not have the axes of windows."""
+    array = np.asarray(windows)
+    if array.ndim not in {3, 4}:
         raise InputError(
-            f"windows must be {describe_axes('btn')}, features last if there are several, got shape {given.shape}"
+            f"windows must be {describe_axes('btn')}, features last if there are several, got shape {array.shape}"
         )
-    return given
+    return array
 
 
-def part_of(
+def select_windows(
     members: NDArray[np.int64], windows: NDArray[np.float32], shared: ArrayLike | None, mask: ArrayLike | None
 ) -> tuple[NDArray[np.float32], NDArray[Any] | None, NDArray[Any] | None]:
-    """Take some windows, and what goes with each window, out of a batch."""
+    """Return the windows `members` of a batch, with their shared features and masks."""
     b = windows.shape[0]
-    first, second = (None if one is None else np.asarray(one) for one in (shared, mask))
-    for argument, given in (("shared", first), ("mask", second)):
-        if given is not None and (given.ndim == 0 or given.shape[0] != b):
-            raise InputError(f"{argument} must have one entry for each of the {b} windows, got shape {given.shape}")
-    if members.size == b:
-        return windows, first, second
-    return windows[members], None if first is None else first[members], None if second is None else second[members]
+    arrays = {"shared": shared, "mask": mask}
+    selected: list[NDArray[Any] | None] = []
+    for argument, given in arrays.items():
+        array = None if given is None else np.asarray(given)
+        if array is not None and (array.ndim == 0 or array.shape[0] != b):
+            raise InputError(f"{argument} must have one entry for each of the {b} windows, got shape {array.shape}")
+        selected.append(array if array is None or members.size == b else array[members])
+    return windows if members.size == b else windows[members], selected[0], selected[1]
 
 
 def plain_windows(
@@ -339,7 +389,7 @@ def plain_windows(
     shared: ArrayLike | None,
     mask: ArrayLike | None,
 ) -> NDArray[np.float32]:
-    """Return windows [b, t, s] or [b, t, s, f] of `variables`, as a user's own distance gets them."""
+    """Return windows [b, t, s] or [b, t, s, f] of `variables`, in the form in which a user's own distance gets them."""
     cells = cells_of("windows", windows, "bt", variables, bank.layout, shared, mask)
     return cells if bank.f > 1 else cells[..., 0]
 
@@ -351,7 +401,7 @@ def queries_of(
     shared: ArrayLike | None,
     mask: ArrayLike | None,
 ) -> Queries:
-    """Lay out independent windows [b, t, n or s (, f)]."""
+    """Check independent windows [b, t, n] or [b, t, s], features last if there are several; return their row layout."""
     queries = as_queries("windows", windows, "bt", variables, bank.layout, shared, mask)
     if queries.cells.shape[1] != bank.lookback:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Searching for consecutive windows: a whole run of steps at once, or one step at a time."""
+"""Search for consecutive windows: of a whole run of steps at once, or step by step."""
 
 from __future__ import annotations
 
@@ -11,82 +11,91 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
-from subcast.retrieval.compiled.kernel import pour, sort_heaps
+from subcast.retrieval.compiled.kernel import merge_heap, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
 from subcast.retrieval.compiled.scan import rounded_up, scan_pushed, scan_sliding
 from subcast.retrieval.layout import join_tiles, steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps
 from subcast.retrieval.queries import Queries, as_queries
-from subcast.retrieval.search import Limits, Piece, barred_starts, gathering, needed_cells, search_windows, split_search
+from subcast.retrieval.search import (
+    Limits,
+    ScanTask,
+    excluded_starts,
+    gathering_cost,
+    needed_cells,
+    parallel_search,
+    search_windows,
+)
 from subcast.retrieval.threads import cuts, run_all, thread_count
 
 if TYPE_CHECKING:
     from subcast.retrieval.bank import WindowBank
 
-# Steps compared in one tile of a sliding search: the rows compared and the ring of step distances should stay in the
-# second-level cache, and a multiple of 32 leaves no scalar rest in the loop that takes the roots.
-_MOST_STEPS, _LEAST_STEPS, _ROW_CELLS = 2048, 512, 1 << 16
-# Cells of the windows copied out of a run of steps at a time.
-_APART_CELLS = 1 << 22
+# Steps compared in one tile of a sliding search. The rows and the ring of step distances should fit in the second-level
+# cache. A multiple of 32 leaves no scalar remainder in the vectorized loop over the steps.
+_MAX_STEPS, _MIN_STEPS, _ROW_CELLS = 2048, 512, 1 << 16
+# Largest number of cells of windows that are copied at once when windows are searched separately.
+_SEPARATE_CELLS = 1 << 22
 
 
 def tile_size(lookback: int, rows: int) -> int:
-    """Return how many windows make a tile.
+    """Return the number of windows in a tile.
 
     >>> tile_size(12, 32), tile_size(12, 200), tile_size(500, 32)
     (2037, 501, 1549)
     """
-    steps = max(_LEAST_STEPS, min(_MOST_STEPS, _ROW_CELLS // rows // 32 * 32))
+    steps = max(_MIN_STEPS, min(_MAX_STEPS, _ROW_CELLS // rows // 32 * 32))
     return max(steps, -(-4 * lookback // 512) * 512) - lookback + 1
 
 
 def search_sliding(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
-    """Scan the bank for each window of `lookback` consecutive steps of `queries` (cells [u, r])."""
-    tiles = shifted_tiles(bank, queries.rows.size)
-    apart = gathering(bank, limits.needed.size) * bank.lookback
-    if bank.sparse and apart < steps_read(tiles, bank.lookback - 1):
-        return _search_apart(bank, queries, limits, exponent, threads)
+    """Return the nearest candidates of each window of `lookback` consecutive steps of `queries` (cells [u, r])."""
+    tiles = sliding_tiles(bank, queries.rows.size)
+    separate_cost = gathering_cost(bank, limits.needed.size) * bank.lookback
+    if bank.sparse and separate_cost < steps_read(tiles, bank.lookback - 1):
+        return _search_separately(bank, queries, limits, exponent, threads)
     mode, power = power_of(exponent)
     rows, holes = queries.rows, bank.has_holes(queries.rows)
 
-    def scan(work: Piece) -> None:
+    def scan(task: ScanTask) -> None:
         scan_sliding(
-            bank.data, rows, work.cells, bank.lookback, queries.first, queries.own, holes, mode, power,
-            work.counts, work.needed, work.barred, work.tiles, widest(work.tiles),
-            bank.starts, work.distance, work.index,
+            bank.data, rows, task.cells, bank.lookback, queries.n_readings, queries.n_own, holes, mode, power,
+            task.counts, task.needed, task.excluded, task.tiles, widest(task.tiles),
+            bank.starts, task.distance, task.index,
         )  # fmt: skip
 
     counts = window_counts(queries.counts, bank.lookback)
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
-    return split_search(scan, queries.cells, counts, limits, tiles, workers, overlap=bank.lookback - 1)
+    return parallel_search(scan, queries.cells, counts, limits, tiles, workers, overlap=bank.lookback - 1)
 
 
-def shifted_tiles(bank: WindowBank, rows: int) -> NDArray[np.int64]:
-    """Return the tiles [tiles, 4] for searches that shift and add rows of step distances."""
+def sliding_tiles(bank: WindowBank, rows: int) -> NDArray[np.int64]:
+    """Return the tiles [tiles, 4] for sliding searches and streams that compare `rows` rows."""
     size = tile_size(bank.lookback, rows)
     return join_tiles(bank.tiles(size), bank.starts, size, bank.lookback)
 
 
-def _search_apart(
+def _search_separately(
     bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
 ) -> Neighbors:
-    """Search for each window by itself: with candidates far apart there is little to share between windows."""
+    """Search for each window independently: if candidates are far apart, windows have little work in common."""
     steps, b = bank.lookback, limits.needed.size
-    chunk = max(1, _APART_CELLS // (steps * queries.rows.size))
-    found = []
+    chunk = max(1, _SEPARATE_CELLS // (steps * queries.rows.size))
+    results = []
     for a in range(0, b, chunk):
         z = min(a + chunk, b)
-        each = np.arange(a, z)[:, None] + np.arange(steps)  # [windows, t]
-        windows = Queries(queries.cells[each], queries.rows, queries.first, queries.own, queries.counts[each])
-        part = Limits(limits.k, limits.needed[a:z], limits.barred[a:z])
-        found.append(search_windows(bank, windows, part, exponent, threads))
-    return Neighbors(np.concatenate([part.index for part in found]), np.concatenate([part.distance for part in found]))
+        at = np.arange(a, z)[:, None] + np.arange(steps)  # [windows, t]
+        windows = Queries(queries.cells[at], queries.rows, queries.n_readings, queries.n_own, queries.counts[at])
+        results.append(search_windows(bank, windows, limits.select(a, z), exponent, threads))
+    return Neighbors(
+        np.concatenate([result.index for result in results]), np.concatenate([result.distance for result in results])
+    )
 
 
 def window_counts(counts: NDArray[np.float32], lookback: int) -> NDArray[np.float32]:
-    """Add up the cells of each step over the windows of `lookback` consecutive steps.
+    """Return the number of cells of each window of `lookback` consecutive steps from the cells of each step.
 
     >>> window_counts(np.array([2, 2, 1, 0], dtype=np.float32), 2).tolist()
     [4.0, 3.0, 1.0]
@@ -98,9 +107,9 @@ def window_counts(counts: NDArray[np.float32], lookback: int) -> NDArray[np.floa
 
 
 class Stream:
-    """The nearest windows of a stream, answered anew at each step for the cost of one step.
+    """The neighbors of the latest window of a stream, updated at each step for the cost of one step.
 
-    Made by `WindowBank.stream`. One stream follows one sequence of steps: push from one thread at a time.
+    Create it with `WindowBank.stream`. A stream follows one sequence of steps; call `push` from one thread at a time.
     """
 
     def __init__(
@@ -126,37 +135,36 @@ class Stream:
         self._power = power_of(exponent)
         rows = np.concatenate([bank.layout.own_rows(np.sort(variables)), bank.layout.shared_rows])
         self._rows = rows
-        self._own = variables.size * len(bank.layout.own_features)
+        self._n_own = variables.size * len(bank.layout.own_features)
         self._holes = bank.has_holes(rows)
-        self._barred = barred_starts(at, exclude, 1, bank.offsets)[0]
-        needed_cells(np.zeros(1, dtype=np.float32), min_overlap)
-        self._tiles = shifted_tiles(bank, rows.size)
+        self._excluded = excluded_starts(at, exclude, 1, bank.offsets)[0]
+        needed_cells(np.zeros(1, dtype=np.float32), min_overlap)  # checks min_overlap
+        self._tiles = sliding_tiles(bank, rows.size)
         n_tiles = self._tiles.shape[0]
         widths = np.array([rounded_up(width) for width in self._tiles[:, 1] - self._tiles[:, 0]], dtype=np.int64)
         sizes = steps * (widths + steps - 1)
-        self._places = np.concatenate([[0], np.cumsum(sizes)])
-        self._rings = np.zeros(self._places[-1], dtype=np.float32)
-        self._ring_counts = np.zeros(self._places[-1] if self._holes else 0, dtype=np.float32)
+        self._ring_begins = np.concatenate([[0], np.cumsum(sizes)])
+        self._rings = np.zeros(self._ring_begins[-1], dtype=np.float32)
+        self._ring_counts = np.zeros(self._ring_begins[-1] if self._holes else 0, dtype=np.float32)
         self._step_counts = np.zeros(steps, dtype=np.float32)
         workers = min(thread_count(threads, rows.size * float(len(bank))), n_tiles)
-        at_tile = cuts(n_tiles, workers)
-        self._shares = [slice(int(a), int(z)) for a, z in pairwise(at_tile)]
+        self._tile_slices = [slice(int(a), int(z)) for a, z in pairwise(cuts(n_tiles, workers))]
         self._executor = ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     @property
     def ready(self) -> bool:
-        """Whether a whole window has been pushed, so that `push` finds neighbors."""
+        """Whether at least `lookback` steps have been pushed, so that `push` returns neighbors."""
         return self.pushed >= self.bank.lookback
 
     def push(self, step: ArrayLike, *, shared: ArrayLike | None = None, mask: ArrayLike | None = None) -> Neighbors:
-        """Take in one step and return the neighbors of the window that ends with it.
+        """Add one step and return the neighbors of the window that ends with it.
 
         Parameters
         ----------
         step
             [n] or [s], or [n, f] or [s, f]; NaN marks missing readings
         shared
-            [g], the shared features at this step, when `step` leaves them out
+            [g], the shared features at this step, if `step` does not contain them
         mask
             [n] or [s], False where a reading is missing
 
@@ -177,25 +185,25 @@ class Stream:
         self._step_counts[self.pushed % steps] = count
         total = self._step_counts.sum(keepdims=True)  # [1]
         needed = needed_cells(total, self.min_overlap)[0] if self._holes else total[0]
-        barred = self._barred
+        excluded = self._excluded
         if self.exclude and self.at is not None:
-            barred = barred_starts(self.at + self.pushed - steps + 1, self.exclude, 1, self.bank.offsets)[0]
-        distance, index = empty_heaps(len(self._shares), self.k)
+            excluded = excluded_starts(self.at + self.pushed - steps + 1, self.exclude, 1, self.bank.offsets)[0]
+        distance, index = empty_heaps(len(self._tile_slices), self.k)
         scans = [
-            partial(self._scan, share, cells, total[0], needed, barred, distance[i], index[i])
-            for i, share in enumerate(self._shares)
+            partial(self._scan, tiles, cells, total[0], needed, excluded, distance[i], index[i])
+            for i, tiles in enumerate(self._tile_slices)
         ]
         run_all(scans, self._executor)
         self.pushed += 1
         for i in range(1, len(scans)):
-            pour(distance[0], index[0], distance[i], index[i])
+            merge_heap(distance[0], index[0], distance[i], index[i])
         sort_heaps(distance[:1], index[:1])
         return from_sorted_heaps(distance[:1], index[:1])
 
     def _read(
         self, step: ArrayLike, shared: ArrayLike | None, mask: ArrayLike | None
     ) -> tuple[NDArray[np.float32], float]:
-        """Lay out one step [rows] and count its cells; the plainest case takes the shortest way."""
+        """Return the row layout [rows] of one step and its number of cells, with a shortcut for the simplest case."""
         plain = isinstance(step, np.ndarray) and step.dtype == np.float32 and step.shape == (self.bank.n,)
         if plain and self.bank.f == 1 and mask is None and shared is None:
             cells: NDArray[np.float32] = np.asarray(step)[self._rows]
@@ -206,22 +214,23 @@ class Stream:
 
     def _scan(
         self,
-        share: slice,
+        tiles: slice,
         q: NDArray[np.float32],
         cells: np.float32,
         needed: np.float32,
-        barred: NDArray[np.int64],
+        excluded: NDArray[np.int64],
         distance: NDArray[np.float32],
         index: NDArray[np.int64],
     ) -> None:
+        """Compare the step `q` [rows] with some of the tiles; `cells` is the number of cells of the whole window."""
         scan_pushed(
-            self.bank.data, self._rows, q, self._rings, self._ring_counts, self._places[share], self.bank.lookback,
-            self.pushed, self.variables.size, self._own, self._holes, *self._power, cells, needed, barred,
-            self._tiles[share], widest(self._tiles[share]), self.bank.starts, distance, index,
+            self.bank.data, self._rows, q, self._rings, self._ring_counts, self._ring_begins[tiles],
+            self.bank.lookback, self.pushed, self.variables.size, self._n_own, self._holes, *self._power, cells,
+            needed, excluded, self._tiles[tiles], widest(self._tiles[tiles]), self.bank.starts, distance, index,
         )  # fmt: skip
 
 
 def check_steps(bank: WindowBank, n_steps: int) -> None:
-    """Raise unless there are steps enough for one window."""
+    """Raise an error if there are too few steps for one window."""
     if n_steps < bank.lookback:
-        raise InputError(f"steps must hold at least the bank's {bank.lookback} steps to make one window, got {n_steps}")
+        raise InputError(f"steps must have at least {bank.lookback} steps, the lookback of the bank, got {n_steps}")

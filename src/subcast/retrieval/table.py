@@ -1,4 +1,4 @@
-"""The paper's scalable search: range queries on sorted columns, widened until enough windows are found."""
+"""The scalable search of the paper: range queries on sorted columns, with ranges that grow until k windows match."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,30 +16,31 @@ from subcast.axes import check_whole, variable_indices
 from subcast.errors import DataError, InputError
 from subcast.retrieval import search
 from subcast.retrieval.bank import WindowBank
-from subcast.retrieval.compiled.ranges import intersect, range_places, tightness
+from subcast.retrieval.compiled.ranges import intersect, range_bounds, tightness
 from subcast.retrieval.layout import packed_tiles
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.queries import Queries
 from subcast.retrieval.threads import cuts, run_all, thread_count
 from subcast.storage import folders
+from subcast.storage.state import State
 
-# A column whose validation differences are nil still needs a range that can grow: this share of its spread (of 1,
-# when it is constant).
-_LEAST_RANGE = 1e-3
+# Smallest first range, as a share of the spread of a row (of 1 if the row is constant). A range of 0 could not be
+# widened by multiplication.
+_MIN_RANGE = 1e-3
 
 
 @dataclass(frozen=True)
 class TableAnswer:
-    """What the table found, and what it took.
+    """The result of `QueryTable.nearest`.
 
     Attributes
     ----------
     neighbors
-        the nearest of the windows that the last round admitted: good, not always the nearest of all
+        the nearest of the windows admitted in the last round; they are not always the nearest windows of the bank
     rounds
-        [b], how often the ranges were queried
+        [b], the number of rounds of range queries
     candidates
-        [b], how many windows the last round admitted
+        [b], the number of windows admitted in the last round
     """
 
     neighbors: Neighbors
@@ -49,30 +49,33 @@ class TableAnswer:
 
 
 class QueryTable:
-    """One sorted, range-searchable column for each (step, variable), as in the paper's appendix on scalable search.
+    """Sorted columns for range queries, as in the paper's appendix on scalable search.
 
-    A query window asks each of its (step, variable) columns for the windows within a range of its own reading; the
-    windows that all columns admit are compared in full. While there are fewer than k, the ranges that bind most are
-    multiplied by `factor` and all is asked again. The columns of one variable at different steps hold the same series
-    shifted, so one sorted order for each variable serves all.
+    For each (step, variable) of a query window, a range query on the sorted column of that step and variable returns
+    the windows whose reading lies within a range of the query's reading. The windows that all range queries admit are
+    compared in full. While there are fewer than k of them, the ranges that exclude most are multiplied by `factor`
+    and the queries are repeated. The columns of one variable at different steps contain the same series, shifted, so
+    one sorted order for each variable serves all steps.
 
     Parameters
     ----------
     bank
-        the windows
+        the bank to search
     validation
-        [b, t, n] or [b, t, n, f], whole windows by which the first ranges are set: for each variable, the mean
-        |difference| of a window from its `neighbor`-th nearest by all variables
+        [b, t, n] or [b, t, n, f], complete windows that determine the first ranges: the range of a variable is the
+        mean |difference| between a window and its `neighbor`-th nearest candidate by all variables
     neighbor
-        the k-hat of the paper
+        which neighbor determines the first ranges (the k-hat of the paper)
     exponent
-        b of the distance by which those neighbors are found
+        exponent b of the distance for these neighbors
     factor
-        u > 1, by which ranges are widened
+        factor u > 1 by which ranges are widened
     share
-        how many of the ranges are widened in a round, as a share of those asked; at least one
+        share of the queried ranges that are widened in each round; at least one range is
     variables
-        keep columns for these only; all by default
+        build columns only for these variables; by default for all
+    threads
+        number of threads; by default one for each processor that this process may use
 
     Examples
     --------
@@ -98,18 +101,17 @@ class QueryTable:
         threads: int | None = None,
     ) -> None:
         _check_settings(factor, share)
-        wanted = np.arange(bank.n) if variables is None else variable_indices(variables, bank.n, bank.names)
-        rows = np.concatenate([bank.layout.own_rows(np.sort(wanted)), bank.layout.shared_rows])
+        indices = np.arange(bank.n) if variables is None else variable_indices(variables, bank.n, bank.names)
+        rows = np.concatenate([bank.layout.own_rows(np.sort(indices)), bank.layout.shared_rows])
         ranges = first_ranges(bank, validation, neighbor, exponent, threads)
         orders = np.empty((rows.size, bank.data.shape[1]), dtype=_index_type(bank))
 
-        def sort(place: int) -> None:
-            orders[place] = np.argsort(bank.data[rows[place]], kind="stable")
+        def sort(column: int) -> None:
+            orders[column] = np.argsort(bank.data[rows[column]], kind="stable")
 
         workers = min(thread_count(threads, float(orders.size)), rows.size)
-        parts = cuts(rows.size, workers)
-        run_all([partial(_each, sort, range(a, z)) for a, z in pairwise(parts.tolist())])
-        # NaN sorts last: a column ends before it
+        run_all([partial(_for_each, sort, range(a, z)) for a, z in pairwise(cuts(rows.size, workers).tolist())])
+        # NaN is sorted to the end of a column and is not part of it
         sizes = orders.shape[1] - np.array([np.isnan(bank.data[row]).sum() for row in rows], dtype=np.int64)
         self._store(bank, rows, orders, sizes, ranges, float(factor), float(share))
 
@@ -141,7 +143,7 @@ class QueryTable:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the sorted columns, beside the bank's own."""
+        """Memory of the sorted columns in bytes, without the bank."""
         return int(self._orders.nbytes)
 
     def nearest(
@@ -158,113 +160,117 @@ class QueryTable:
         max_rounds: int = 100,
         threads: int | None = None,
     ) -> TableAnswer:
-        """Find k near candidates of each window.
+        """Return k near candidates of each window.
 
         Parameters
         ----------
         windows, variables, k, exponent, shared, mask, exclude, at, threads
-            as in `WindowBank.nearest`; a reading missing from a window asks nothing, and a candidate with a
-            missing reading where the window has one is not found
+            as in `WindowBank.nearest`; a missing reading of a window has no range query, and a candidate with a
+            missing reading where the window has one is not admitted
         max_rounds
-            give what there is after so many rounds
+            largest number of rounds; after it the windows admitted so far are returned
 
         Returns
         -------
         TableAnswer
         """
-        given = search.as_windows(windows)
+        query_windows = search.as_windows(windows)
         k = check_whole("k", k)
         if max_rounds < 1:
             raise InputError(f"max_rounds must be at least 1, got {max_rounds}")
-        b = given.shape[0]
-        barred = search.barred_starts(at, exclude, b, self.bank.offsets)
+        b = query_windows.shape[0]
+        excluded = search.excluded_starts(at, exclude, b, self.bank.offsets)
         answer = TableAnswer(
             Neighbors(np.full((b, k), -1, dtype=np.int64), np.full((b, k), np.inf, dtype=np.float32)),
             np.zeros(b, dtype=np.int64),
             np.zeros(b, dtype=np.int64),
         )
-        for members, chosen in search.groups_of(self.bank, variables, b):
-            part, part_shared, part_mask = search.part_of(members, given, shared, mask)
-            queries = search.queries_of(self.bank, part, chosen, part_shared, part_mask)
+        for members, indices in search.group_by_variables(self.bank, variables, b):
+            selected = search.select_windows(members, query_windows, shared, mask)
+            queries = search.queries_of(self.bank, selected[0], indices, *selected[1:])
             if (self._column[queries.rows] < 0).any():
-                raise InputError("variables asks for some that this table keeps no column for: build it with them")
-            self._answer(queries, members, barred, k, exponent, max_rounds, threads, answer)
+                raise InputError(
+                    f"variables must be among those for which the table has a column, got {indices.tolist()}: "
+                    "build the table with variables=None or with all variables that are queried"
+                )
+            self._answer(queries, members, excluded, k, exponent, max_rounds, threads, answer)
         return answer
 
     def _answer(
         self,
         queries: Queries,
         members: NDArray[np.int64],
-        barred: NDArray[np.int64],
+        excluded: NDArray[np.int64],
         k: int,
         exponent: float,
         max_rounds: int,
         threads: int | None,
         answer: TableAnswer,
     ) -> None:
-        """Answer the windows `members` of a batch, which `queries` holds, into `answer`."""
+        """Write the results for `queries`, which are the windows `members` of a batch, into `answer`."""
 
         def answer_one(j: int) -> None:
             i = members[j]
-            found, answer.rounds[i] = self._widen(queries, j, barred[i], min(k, len(self.bank)), max_rounds)
-            answer.candidates[i] = found.size
-            if found.size:
-                best = self._compare(queries, j, np.sort(found), k, exponent)
-                answer.neighbors.index[i], answer.neighbors.distance[i] = best.index[0], best.distance[0]
+            admitted, answer.rounds[i] = self._widen(queries, j, excluded[i], min(k, len(self.bank)), max_rounds)
+            answer.candidates[i] = admitted.size
+            if admitted.size:
+                nearest = self._compare(queries, j, np.sort(admitted), k, exponent)
+                answer.neighbors.index[i], answer.neighbors.distance[i] = nearest.index[0], nearest.distance[0]
 
         workers = max(1, min(thread_count(threads, queries.cells.size * 1e4), members.size))
-        parts = cuts(members.size, workers).tolist()
-        run_all([partial(_each, answer_one, range(a, z)) for a, z in pairwise(parts)])
+        run_all(
+            [partial(_for_each, answer_one, range(a, z)) for a, z in pairwise(cuts(members.size, workers).tolist())]
+        )
 
     def _widen(
-        self, queries: Queries, j: int, barred: NDArray[np.int64], k: int, max_rounds: int
+        self, queries: Queries, j: int, excluded: NDArray[np.int64], k: int, max_rounds: int
     ) -> tuple[NDArray[np.int64], int]:
-        """Query and widen until k windows that are not barred are found; return them and the number of rounds."""
+        """Query and widen the ranges until k windows are admitted; return these windows and the number of rounds."""
         bank, rows = self.bank, queries.rows
         q = queries.cells[j]
         columns = self._column[rows]
         ranges = self.ranges[rows].copy()
         present = ~np.isnan(q)  # [t, r]
-        asked = np.flatnonzero(present.any(axis=0) & (self._sizes[columns] > 0))
-        if asked.size == 0:
+        queried = np.flatnonzero(present.any(axis=0) & (self._sizes[columns] > 0))
+        if queried.size == 0:
             return np.empty(0, dtype=np.int64), 0
-        reach = self._reach(q, rows, columns)
-        places = np.empty((2, *q.shape), dtype=np.int64)
-        to_widen = max(1, int(self.share * asked.size))
+        full = self._full_ranges(q, rows, columns)
+        bounds = np.empty((2, *q.shape), dtype=np.int64)
+        to_widen = max(1, int(self.share * queried.size))
         rounds = 0
         while rounds < max_rounds:
             rounds += 1
-            range_places(bank.data, rows, self._orders, columns, self._sizes, q, ranges, places)
-            found = self._intersect(rows, columns, q, ranges, places, present)
-            starts = bank.starts[found]
-            found = found[(starts < barred[0]) | (starts >= barred[1])]
-            if found.size >= k or np.all(ranges[asked] >= reach[asked]):
+            range_bounds(bank.data, rows, self._orders, columns, self._sizes, q, ranges, bounds)
+            admitted = self._intersect(rows, columns, q, ranges, bounds, present)
+            starts = bank.starts[admitted]
+            admitted = admitted[(starts < excluded[0]) | (starts >= excluded[1])]
+            if admitted.size >= k or np.all(ranges[queried] >= full[queried]):
                 break
-            open_rows = asked[ranges[asked] < reach[asked]]
-            if found.size:
-                tight = np.empty(rows.size, dtype=np.float32)
-                tightness(bank.data, rows, q, ranges, bank.starts, found, tight)
-                binding = open_rows[np.argsort(-tight[open_rows], kind="stable")]
+            growing = queried[ranges[queried] < full[queried]]
+            if admitted.size:
+                ratios = np.empty(rows.size, dtype=np.float32)
+                tightness(bank.data, rows, q, ranges, bank.starts, admitted, ratios)
+                strictest = growing[np.argsort(-ratios[growing], kind="stable")]
             else:
-                admitted = [
-                    self._intersect(rows, columns, q, ranges, places, present & (np.arange(rows.size) == r)).size
-                    for r in open_rows
+                admitted_by_row = [
+                    self._intersect(rows, columns, q, ranges, bounds, present & (np.arange(rows.size) == r)).size
+                    for r in growing
                 ]
-                binding = open_rows[np.argsort(admitted, kind="stable")]
-            ranges[binding[:to_widen]] *= np.float32(self.factor)
-        return found, rounds
+                strictest = growing[np.argsort(admitted_by_row, kind="stable")]
+            ranges[strictest[:to_widen]] *= np.float32(self.factor)
+        return admitted, rounds
 
-    def _reach(
+    def _full_ranges(
         self, q: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Return the range beyond which each row admits all its readings."""
-        reach = np.zeros(rows.size, dtype=np.float32)
+        """Return for each row the range that admits all its readings."""
+        full = np.zeros(rows.size, dtype=np.float32)
         for r, (row, column) in enumerate(zip(rows, columns, strict=True)):
             values = q[~np.isnan(q[:, r]), r]
             if values.size and self._sizes[column]:
                 ends = self.bank.data[row, self._orders[column, [0, self._sizes[column] - 1]]]
-                reach[r] = np.abs(values[:, None] - ends).max() * np.float32(1.001)
-        return reach
+                full[r] = np.abs(values[:, None] - ends).max() * np.float32(1.001)
+        return full
 
     def _intersect(
         self,
@@ -272,50 +278,55 @@ class QueryTable:
         columns: NDArray[np.int64],
         q: NDArray[np.float32],
         ranges: NDArray[np.float32],
-        places: NDArray[np.int64],
+        bounds: NDArray[np.int64],
         cells: NDArray[np.bool_],
     ) -> NDArray[np.int64]:
-        steps, members = np.nonzero(cells)
-        sizes = places[1, steps, members] - places[0, steps, members]
-        rising = np.argsort(sizes, kind="stable")
-        if sizes[rising[0]] <= 0:
+        """Return the candidates that lie within the ranges of all `cells` [t, r]."""
+        cell_steps, cell_rows = np.nonzero(cells)
+        sizes = bounds[1, cell_steps, cell_rows] - bounds[0, cell_steps, cell_rows]
+        order = np.argsort(sizes, kind="stable")  # shortest range first
+        if sizes[order[0]] <= 0:
             return np.empty(0, dtype=np.int64)
-        found: NDArray[np.int64] = intersect(
-            self.bank.data, rows, self._orders, columns, q, ranges, places,
-            steps[rising], members[rising], self.bank.starts,
+        admitted: NDArray[np.int64] = intersect(
+            self.bank.data, rows, self._orders, columns, q, ranges, bounds,
+            cell_steps[order], cell_rows[order], self.bank.starts,
         )  # fmt: skip
-        return found
+        return admitted
 
-    def _compare(self, queries: Queries, j: int, found: NDArray[np.int64], k: int, exponent: float) -> Neighbors:
-        """Search the windows found, one by one."""
-        few = search.search_packed(
-            self.bank,
-            Queries(queries.cells[j : j + 1], queries.rows, queries.first, queries.own, queries.counts[j : j + 1]),
-            found,
-            packed_tiles(found.size, search.TILE),
-            k,
-            exponent,
-        )
-        index = np.where(few.index >= 0, found[few.index], -1)
-        return Neighbors(index, few.distance)
+    def _compare(self, queries: Queries, j: int, candidates: NDArray[np.int64], k: int, exponent: float) -> Neighbors:
+        """Return the nearest of the given candidates for window j."""
+        tiles = packed_tiles(candidates.size, search.TILE)
+        nearest = search.search_packed(self.bank, queries.select(j, j + 1), candidates, tiles, k, exponent)
+        return Neighbors(np.where(nearest.index >= 0, candidates[nearest.index], -1), nearest.distance)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the table to a folder (the bank is saved on its own)."""
-        facts = {"factor": self.factor, "share": self.share, "bank": self.bank.likeness()}
+        """Write the table to a folder, without the bank, which has its own `save`."""
+        facts = {"factor": self.factor, "share": self.share, "bank": self.bank.fingerprint()}
         arrays: dict[str, NDArray[Any]] = {
             "orders": self._orders,
             "rows": self._rows,
             "sizes": self._sizes,
             "ranges": self.ranges,
         }
-        folders.save_arrays(Path(folder), "table", facts, arrays)
+        folders.save_state(folder, "table", State(facts, arrays))
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], bank: WindowBank, *, verify: bool = False) -> QueryTable:
-        """Open a saved table by memory map, for the bank it was made of."""
-        facts, arrays = folders.open_arrays(Path(folder), "table", verify)
-        if facts["bank"] != bank.likeness():
-            raise DataError(f"the table in {folder} was made of another bank: build it again for this one")
+        """Open a saved table as a memory map.
+
+        Parameters
+        ----------
+        folder
+            folder to which `save` wrote the table
+        bank
+            the bank from which the table was built
+        verify
+            read the whole table and compare checksums, instead of only the sizes and ends of its files
+        """
+        state = folders.open_state(folder, "table", verify=verify)
+        facts, arrays = state.facts, state.arrays
+        if facts["bank"] != bank.fingerprint():
+            raise DataError(f"the table in {folder} was built from another bank: build a new table for this bank")
         table = cls.__new__(cls)
         rows, sizes, ranges = (np.array(arrays[name]) for name in ("rows", "sizes", "ranges"))
         table._store(bank, rows, arrays["orders"], sizes, ranges, facts["factor"], facts["share"])
@@ -325,29 +336,28 @@ class QueryTable:
 def first_ranges(
     bank: WindowBank, validation: ArrayLike, neighbor: int, exponent: float, threads: int | None = None
 ) -> NDArray[np.float32]:
-    """Return for each row of the bank the mean |difference| of validation windows from their k-hat-th neighbors.
+    """Return for each row of the bank the mean |difference| between validation windows and their k-hat-th neighbors.
 
-    Neighbors are found by all variables.
+    All variables are used to find the neighbors.
     """
     windows = search.as_windows(validation)
     if windows.shape[0] == 0:
-        raise InputError("validation must hold at least one window, got none")
+        raise InputError("validation must have at least one window, got none")
     if not 1 <= neighbor <= len(bank):
-        raise InputError(f"neighbor must lie between 1 and the {len(bank)} candidates, got {neighbor}")
-    everything = np.arange(bank.n)
-    queries = search.queries_of(bank, windows, everything, None, None)
-    found = bank.nearest(windows, everything, neighbor, exponent, threads=threads)
-    chosen = found.index[:, -1]
-    cells = queries.cells[chosen >= 0]  # [b, t, r]
-    time = bank.starts[chosen[chosen >= 0]][:, None] + np.arange(bank.lookback)  # [b, t]
+        raise InputError(f"neighbor must be between 1 and the {len(bank)} candidates of the bank, got {neighbor}")
+    all_variables = np.arange(bank.n)
+    queries = search.queries_of(bank, windows, all_variables, None, None)
+    neighbors = bank.nearest(windows, all_variables, neighbor, exponent, threads=threads).index[:, -1]
+    cells = queries.cells[neighbors >= 0]  # [b, t, r]
+    time = bank.starts[neighbors[neighbors >= 0]][:, None] + np.arange(bank.lookback)  # [b, t]
     ranges = np.zeros(bank.layout.n_rows, dtype=np.float32)
-    for place, row in enumerate(queries.rows):
+    for i, row in enumerate(queries.rows):
         line = bank.data[row]
-        difference = np.abs(cells[..., place] - line[time])
+        difference = np.abs(cells[..., i] - line[time])
         known = difference[~np.isnan(difference)]
         finite = line[~np.isnan(line)]
         spread = float(finite.max() - finite.min()) if finite.size else 0.0
-        ranges[row] = max(float(known.mean()) if known.size else 0.0, _LEAST_RANGE * (spread or 1.0))
+        ranges[row] = max(float(known.mean()) if known.size else 0.0, _MIN_RANGE * (spread or 1.0))
     return ranges
 
 
@@ -355,15 +365,17 @@ def _check_settings(factor: float, share: float) -> None:
     if not 1 < factor < float("inf"):
         raise InputError(f"factor must be a number above 1, got {factor}")
     if not 0 < share <= 1:
-        raise InputError(f"share must lie above 0 and at most at 1, got {share}")
+        raise InputError(f"share must be above 0 and at most 1, got {share}")
 
 
 def _index_type(bank: WindowBank) -> type[np.int32]:
     if bank.data.shape[1] >= 2**31:
-        raise InputError("a query table holds at most 2^31 - 1 steps: split the bank")
+        raise InputError(
+            f"a query table supports banks of at most 2^31 - 1 steps, got {bank.data.shape[1]}: split the bank"
+        )
     return np.int32
 
 
-def _each(function: Callable[[int], None], places: range) -> None:
-    for place in places:
-        function(place)
+def _for_each(function: Callable[[int], None], items: range) -> None:
+    for item in items:
+        function(item)

@@ -1,4 +1,8 @@
-"""Folders of arrays with a page of facts: replaced in one step, opened by memory map, refused when torn."""
+"""Folders of arrays and files with one JSON page: replaced in one step, opened by memory map, refused when damaged.
+
+The page names every file with its size and checksums. A save writes new files under names never used before and then
+replaces the page, so a reader finds either everything old or everything new.
+"""
 
 from __future__ import annotations
 
@@ -6,71 +10,122 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import DataError, DataNotFoundError, InputError
+from subcast.storage.state import State
 
-_FORMAT = 2
+FORMAT = 1
 _END = 1 << 16
-# How often an opening begins anew because a saver replaced the page meanwhile.
+# How often an opening begins anew because another process replaced the page meanwhile.
 _TRIES = 20
 
 
-def save_arrays(
-    folder: Path, kind: str, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], beside: str = ""
-) -> None:
-    """Write `arrays` into `folder` under names never used before, then replace the page that names them.
+def save_state(folder: str | os.PathLike[str], kind: str, state: State, *, beside: str = "") -> None:
+    """Write a state to a folder, all of it or nothing; a state of that kind already there is replaced in one step.
 
-    Whoever opens the folder finds either all the old arrays or all the new ones. Nothing else in the folder is
-    touched; the arrays that the old page named are removed last (who has them mapped keeps them). `beside` is a
-    pattern of other names that may be in the folder before its first page is.
+    Parameters
+    ----------
+    folder
+        where to write; made if it does not exist
+    kind
+        what is saved ("bank", "wrapper", ...): the page is called KIND.json
+    state
+        what to write
+    beside
+        pattern of the names of other files that the folder may hold before its first save; by default a folder with
+        other files and no page is refused
     """
+    folder = Path(folder)
     page = folder / f"{kind}.json"
     check_folder(folder, kind, beside)
-    fresh = not folder.exists()
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     token = os.urandom(8).hex()
-    written = {name: folder / f"{kind}-{name}-{token}.npy" for name in arrays}
+    written: list[Path] = []
     sealed = folder / f"{kind}-page-{token}.json"
-    outdated = {*written.values(), sealed}
+    outdated: set[Path] = {sealed}
     with _one_saver(folder) as handle:
         try:
-            files = {}
-            for name, array in arrays.items():
-                with written[name].open("xb") as file:
-                    np.save(file, array, allow_pickle=False)
-                    _flush(file)
-                described = {"file": written[name].name, "shape": list(array.shape), "dtype": str(array.dtype)}
-                files[name] = {**described, **_marks(written[name])}
-            text = json.dumps({"kind": kind, "format": _FORMAT, "facts": facts, "files": files})
-            with sealed.open("xb") as file:
-                file.write(json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}).encode())
-                _flush(file)
-            old = _listed(page)
+            text = json.dumps(
+                {
+                    "kind": kind,
+                    "format": FORMAT,
+                    "facts": state.facts,
+                    "arrays": _write_arrays(folder, kind, token, state.arrays, written),
+                    "blobs": _write_blobs(folder, kind, token, state.blobs, written),
+                }
+            )
+            _write_new(sealed, json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}).encode())
+            old = _files_named_by(page)
             if handle is not None:  # what a saver that was killed left behind
                 old |= {path for path in folder.iterdir() if _is_own(path, kind)}
             os.replace(sealed, page)
-            outdated = old - {*written.values(), page}
+            outdated = old - {*written, page}
+            written = []
             if handle is not None:
                 with suppress(OSError):
                     os.fsync(handle)
         finally:
-            for path in outdated:
-                with suppress(OSError):
-                    path.unlink()
-            if fresh:  # goes only if nothing was written
+            _remove({*outdated, *written})
+            if is_new:  # succeeds only if nothing was written
                 with suppress(OSError):
                     folder.rmdir()
 
 
+def _write_arrays(
+    folder: Path, kind: str, token: str, arrays: Mapping[str, NDArray[Any]], written: list[Path]
+) -> dict[str, Any]:
+    described = {}
+    for name, array in arrays.items():
+        path = folder / f"{kind}-{name}-{token}.npy"
+        written.append(path)
+        with path.open("xb") as file:
+            np.save(file, array, allow_pickle=False)
+            _flush(file)
+        shape = {"file": path.name, "shape": list(array.shape), "dtype": str(array.dtype)}
+        described[name] = {**shape, **_marks(path)}
+    return described
+
+
+def _write_blobs(
+    folder: Path, kind: str, token: str, blobs: Mapping[str, bytes], written: list[Path]
+) -> dict[str, Any]:
+    described = {}
+    for name, blob in blobs.items():
+        suffix = PurePath(name).suffix
+        path = folder / f"{kind}-{name.removesuffix(suffix)}-{token}{suffix}"
+        written.append(path)
+        _write_new(path, blob)
+        described[name] = {"file": path.name, **_marks(path)}
+    return described
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        _flush(file)
+
+
+def _flush(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _remove(paths: set[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
 def check_folder(folder: Path, kind: str, beside: str = "") -> None:
-    """Raise unless the folder is new, empty or already this kind's (a first save may have been cut off)."""
+    """Raise unless the folder is new, empty or already of this kind (a first save may have been cut off)."""
     if not folder.exists() or (folder / f"{kind}.json").is_file():
         return
     if not folder.is_dir() or not all(
@@ -79,8 +134,13 @@ def check_folder(folder: Path, kind: str, beside: str = "") -> None:
         raise InputError(f"folder {folder} exists and holds no {kind}: name another, or empty it first")
 
 
+def is_saved(folder: str | os.PathLike[str], kind: str) -> bool:
+    """Return whether a folder holds a page of this kind."""
+    return (Path(folder) / f"{kind}.json").is_file()
+
+
 def _is_own(path: Path, kind: str) -> bool:
-    return re.fullmatch(rf"{kind}-\w+-[0-9a-f]{{16}}\.(npy|json)", path.name) is not None
+    return re.fullmatch(rf"{kind}-[\w.]+-[0-9a-f]{{16}}\.\w+", path.name) is not None
 
 
 @contextmanager
@@ -98,17 +158,11 @@ def _one_saver(folder: Path) -> Iterator[int | None]:
         yield handle
 
 
-def _flush(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _listed(path: Path) -> set[Path]:
+def _files_named_by(path: Path) -> set[Path]:
     """Return the files that a page names; none if it cannot be read."""
     try:
-        files = json.loads(json.loads(path.read_text())["page"])["files"]
-        names = [marks.get("file", f"{name}.npy") for name, marks in files.items()]
-        return {path.with_name(name) for name in names}
+        page = json.loads(json.loads(path.read_text())["page"])
+        return {path.with_name(marks["file"]) for part in ("arrays", "blobs") for marks in page[part].values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return set()
 
@@ -118,27 +172,39 @@ def _marks(path: Path) -> dict[str, int]:
     with path.open("rb") as file:
         while piece := file.read(1 << 24):
             whole = zlib.crc32(piece, whole)
-    return {"bytes": path.stat().st_size, "ends": _ends(path), "whole": whole}
+    return {"bytes": path.stat().st_size, "ends": _checksum_of_ends(path), "whole": whole}
 
 
-def _ends(path: Path) -> int:
+def _checksum_of_ends(path: Path) -> int:
     with path.open("rb") as file:
         start = file.read(_END)
         file.seek(max(0, path.stat().st_size - _END))
         return zlib.crc32(file.read(_END), zlib.crc32(start))
 
 
-def open_arrays(folder: Path, kind: str, verify: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the facts and the memory-mapped arrays of `folder`, or say in a sentence why it cannot be read."""
+def open_state(folder: str | os.PathLike[str], kind: str, *, verify: bool = False) -> State:
+    """Return the state in a folder, its arrays memory-mapped, or say in a sentence why it cannot be read.
+
+    Parameters
+    ----------
+    folder, kind
+        as given to `save_state`
+    verify
+        read all of every array and compare checksums, instead of its size and its ends only
+    """
+    folder = Path(folder)
     path = folder / f"{kind}.json"
-    again = f"save the {kind} again"
     sealed = _read_page(path, folder, kind)
     for _ in range(_TRIES):
-        page = _unsealed(sealed, path, kind, again)
+        page = _unsealed(sealed, path, kind)
+        again = f"save the {kind} again"
         try:
-            return page["facts"], {
-                name: _open_array(folder / marks["file"], marks, verify, again) for name, marks in page["files"].items()
+            arrays = {
+                name: _open_array(folder / marks["file"], marks, verify, again)
+                for name, marks in page["arrays"].items()
             }
+            blobs = {name: _read_blob(folder / marks["file"], marks, again) for name, marks in page["blobs"].items()}
+            return State(page["facts"], arrays, blobs)
         except DataError:
             before, sealed = sealed, _read_page(path, folder, kind)
             if sealed == before:
@@ -157,41 +223,58 @@ def _read_page(path: Path, folder: Path, kind: str) -> bytes:
         raise DataError(f"{path} cannot be read ({error.strerror})") from None
 
 
-def _unsealed(sealed: bytes, path: Path, kind: str, again: str) -> dict[str, Any]:
+def _unsealed(sealed: bytes, path: Path, kind: str) -> dict[str, Any]:
     try:
         outside = json.loads(sealed)
         text = outside["page"]
         if zlib.crc32(text.encode()) != outside["checksum"]:
             raise ValueError
         page: dict[str, Any] = json.loads(text)
+        found_kind, found_format = page["kind"], page["format"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise DataError(f"{path} is torn or was changed by hand: {again}") from None
-    if page["kind"] != kind or page["format"] != _FORMAT:
+        raise DataError(f"{path} is damaged or was changed by hand: save the {kind} again") from None
+    if found_kind != kind:
+        raise DataError(f"{path} is a {found_kind}, not a {kind}: name a folder that holds a {kind}")
+    if found_format != FORMAT:
+        advice = "install a newer subcast" if found_format > FORMAT else "save it again with this version"
         raise DataError(
-            f"{path} is a {page['kind']} of format {page['format']}, this version reads a {kind} of format {_FORMAT}: "
-            f"{again} with this version"
+            f"{path} is of format {found_format}, and this version of subcast reads format {FORMAT}: {advice}"
         )
     return page
 
 
-def _open_array(path: Path, marks: dict[str, Any], verify: bool, again: str) -> NDArray[Any]:
+def _checked_file(path: Path, marks: dict[str, Any], verify: bool, again: str) -> None:
+    """Raise unless the file has the size and the checksums that the page names."""
     try:
         size = path.stat().st_size
         if size != marks["bytes"]:
             raise DataError(
                 f"{path} has {size} bytes instead of {marks['bytes']}, it was cut short or added to: {again}"
             )
-        if _ends(path) != marks["ends"] or (verify and _marks(path)["whole"] != marks["whole"]):
+        if _checksum_of_ends(path) != marks["ends"] or (verify and _marks(path)["whole"] != marks["whole"]):
             raise DataError(f"{path} does not have the content that was saved (its checksum differs): {again}")
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise DataError(f"{path} is missing: {again}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None
-    except DataError:
-        raise
+
+
+def _open_array(path: Path, marks: dict[str, Any], verify: bool, again: str) -> NDArray[Any]:
+    _checked_file(path, marks, verify, again)
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None
     except ValueError:
         raise DataError(f"{path} is not a readable array: {again}") from None
     if list(array.shape) != marks["shape"] or str(array.dtype) != marks["dtype"]:
         raise DataError(f"{path} holds {array.dtype} {array.shape}, not what was saved: {again}")
     return np.asarray(array)
+
+
+def _read_blob(path: Path, marks: dict[str, Any], again: str) -> bytes:
+    _checked_file(path, marks, True, again)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None

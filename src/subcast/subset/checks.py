@@ -1,98 +1,33 @@
-"""What a wrapper knows of its data, and what it asks of a model before it trusts it."""
+"""What is asked of a model and of validation windows before they are used."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
-from subcast.tables.live import fixed_step
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
-    from subcast.subset.engine import Engine
+    from subcast.subset.fitted import Fitted
 
 PROBES = 4
+_HIGHEST_LEVEL = 0.99  # beyond it validation windows are too few
 _LOOKED_AT = 64  # windows among which the liveliest are chosen
 _ALIKE = 1e-3  # of a variable's spread: what a model's rounding may differ by from batch to batch
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """Names, times and units of the data a wrapper was fitted on.
-
-    Parameters
-    ----------
-    variables, time_features, freq, unit, name
-        as in the training series
-    times
-        [t] of its steps, or None
-    """
-
-    variables: tuple[str, ...]
-    time_features: tuple[str, ...]
-    freq: str | None
-    unit: str
-    name: str
-    times: NDArray[np.datetime64] | None
-
-    @classmethod
-    def of(cls, train: Windows) -> Frame:
-        """Take them from the training windows."""
-        series = train.series
-        return cls(series.variables, series.time_features, series.freq, series.unit, series.name, series.times)
-
-    @property
-    def step(self) -> np.timedelta64 | None:
-        """The time from one step to the next, when there are times."""
-        if self.times is None or len(self.times) < 2:
-            return None
-        return np.median(np.diff(self.times).astype("timedelta64[ns]").view(np.int64)).astype("timedelta64[ns]")
-
-    def steps_after(self, begins: NDArray[np.datetime64] | None, engine: Engine) -> NDArray[np.datetime64] | None:
-        """When the steps ahead are, [b, h], for windows that begin at some times."""
-        if begins is None or self.step is None:
-            return None
-        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: by the calendar
-            count = engine.lookback + engine.horizon
-            rows = [_calendar(begin, count, self.freq)[engine.lookback :] for begin in begins]
-            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), engine.horizon)
-        first = begins.astype("datetime64[ns]")[:, None]
-        return np.asarray(first + self.step * (engine.lookback + np.arange(engine.horizon)), dtype="datetime64[ns]")
-
-    def next_time(self, moment: np.datetime64) -> np.datetime64 | None:
-        """When the step after a moment is."""
-        if self.freq is not None and fixed_step(self.freq) is None:
-            return _calendar(moment, 2, self.freq)[1]
-        return None if self.step is None else moment + self.step
-
-    def last_times(self, starts: NDArray[np.int64], lookback: int) -> NDArray[np.datetime64] | None:
-        """When windows that begin at steps of the training series end; NaT where the step is -1."""
-        if self.times is None:
-            return None
-        ends = self.times[np.maximum(starts, 0) + lookback - 1].astype("datetime64[ns]")
-        return np.where(starts >= 0, ends, np.datetime64("NaT"))
-
-
-def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:
-    """So many moments of a calendar rate, from one of them on."""
-    import pandas as pd
-
-    found: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
-    return found
-
-
-def check_model(engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Run the model on a few training windows and refuse it when its answers change; give windows and answers."""
-    some = np.unique(np.linspace(0, len(engine.bank) - 1, min(_LOOKED_AT, len(engine.bank))).astype(np.int64))
-    inputs = engine.bank_inputs(some)
+def check_model(fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Run the model on a few training windows and refuse it when its answers change; return windows and answers."""
+    index = np.unique(np.linspace(0, len(fitted.bank) - 1, min(_LOOKED_AT, len(fitted.bank))).astype(np.int64))
+    inputs = fitted.candidate_inputs(index)
     lively = inputs[..., 0].std(axis=1).mean(axis=1)  # nights tell no model from another
     inputs = inputs[np.sort(np.argsort(-lively, kind="stable")[:PROBES])]
-    forecasts = engine.run(inputs.copy(), None)
-    expected = (len(inputs), engine.horizon, engine.n)
+    forecasts = fitted.run(inputs.copy())
+    expected = (len(inputs), fitted.horizon, fitted.n)
     if forecasts.shape != expected:
         raise InputError(
             f"the model must turn windows of shape {inputs.shape} into forecasts [b, h, n] = {expected}, "
@@ -100,8 +35,8 @@ def check_model(engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32
         )
     if not np.isfinite(forecasts).all():
         raise InputError("the model's forecasts of complete training windows are not all finite: train it again")
-    for again in (engine.run(inputs.copy(), None), np.concatenate([engine.run(x[None].copy(), None) for x in inputs])):
-        off = difference(engine, forecasts, again)
+    for again in (fitted.run(inputs.copy()), np.concatenate([fitted.run(x[None].copy()) for x in inputs])):
+        off = difference(fitted, forecasts, again)
         if off > _ALIKE:
             raise InputError(
                 f"the model is not deterministic: the same windows gave forecasts {off:.2g} deviations apart; put it "
@@ -110,15 +45,15 @@ def check_model(engine: Engine) -> tuple[NDArray[np.float32], NDArray[np.float32
     return inputs, forecasts
 
 
-def check_probe(engine: Engine, inputs: NDArray[np.float32], forecasts: NDArray[np.float32]) -> None:
+def check_probe(fitted: Fitted, inputs: NDArray[np.float32], forecasts: NDArray[np.float32]) -> None:
     """Refuse a model that does not give the stored forecasts."""
-    answer = engine.run(np.array(inputs), None)
+    answer = fitted.run(np.array(inputs))
     if answer.shape != forecasts.shape:
         raise InputError(
             f"the model gives forecasts of shape {answer.shape}, the one this was saved with {forecasts.shape}: "
             "give the same model"
         )
-    off = difference(engine, answer, forecasts)
+    off = difference(fitted, answer, forecasts)
     if not off <= 10 * _ALIKE:
         raise InputError(
             f"the model is not the one this wrapper was fitted with: on the stored windows its forecasts are {off:.2g} "
@@ -126,10 +61,44 @@ def check_probe(engine: Engine, inputs: NDArray[np.float32], forecasts: NDArray[
         )
 
 
-def difference(engine: Engine, first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """The largest difference of two forecasts in deviations of the variables."""
-    spread = engine.space.spread_of(np.arange(engine.n))
+def difference(fitted: Fitted, first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    """Return the largest difference of two forecasts in deviations of the variables."""
+    spread = fitted.normalizer.spread_of(np.arange(fitted.n))
     return float(np.max(np.abs(first.astype(np.float64) - second) / spread, initial=0.0))
+
+
+def check_fit_windows(train: Windows, val: Windows | None) -> None:
+    """Raise one clear sentence unless a wrapper can be fitted on these windows."""
+    for argument, windows in (("train", train), ("val", val)):
+        if not isinstance(windows, Windows) and (argument == "train" or windows is not None):
+            raise InputError(
+                f"{argument} must be windows, such as those of series.split(lookback=12, horizon=12), "
+                f"got {type(windows).__name__}"
+            )
+    if not len(train):
+        raise InputError("train has no windows: give at least one")
+    if val is None:
+        return
+    if (val.lookback, val.horizon) != (train.lookback, train.horizon):
+        raise InputError(
+            f"val has windows of {val.lookback} + {val.horizon} steps and train of {train.lookback} + "
+            f"{train.horizon}: cut both with the same split"
+        )
+    if val.series.variables != train.series.variables:
+        raise InputError("val and train have different variables: cut both with the same split")
+    if val.series.time_features != train.series.time_features:
+        raise InputError("val and train have different time features: cut both with the same split")
+    if len(val):
+        refuse_overlap(train, val)
+
+
+def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:
+    """Return the levels of intervals as a tuple, or say what is wrong with one."""
+    given: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)  # type: ignore[arg-type]
+    for level in given:
+        if not isinstance(level, int | float | np.floating) or not 0 < level <= _HIGHEST_LEVEL:
+            raise InputError(f"levels must be above 0 and at most {_HIGHEST_LEVEL}, such as 0.9, got {level!r}")
+    return tuple(float(level) for level in given)
 
 
 def refuse_overlap(train: Windows, val: Windows) -> None:
@@ -152,5 +121,5 @@ def refuse_overlap(train: Windows, val: Windows) -> None:
 
 
 def refuse_unfitted() -> NoReturn:
-    """Say what to do first."""
+    """Raise: the wrapper is not fitted."""
     raise InputError("the SubsetForecaster is not fitted: call fit(train, val) first, or load a saved one")

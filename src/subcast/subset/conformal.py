@@ -1,4 +1,4 @@
-"""How sure a forecast is: residuals on validation windows under the same kind of S (split conformal, by mask size)."""
+"""Prediction intervals from residuals on validation windows, by how many variables are present (split conformal)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.progress import progress_bar
-from subcast.subset.engine import Arrived, Engine
+from subcast.storage.state import State
+from subcast.subset.arrived import Arrived
+from subcast.subset.fitted import Fitted
+from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import Settings
 from subcast.subsets import draw_subsets, subset_size
 from subcast.windows import Windows
@@ -18,6 +21,7 @@ PROBABILITIES = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0
                           0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995])  # fmt: skip
 DRAWS = {0.15: 24, 0.5: 12, 0.85: 8, 1.0: 1}  # how many draws of S of each share: the smaller, the more it takes
 RESIDUALS = 1152  # windows for each share, divided among the draws
+_ARRAYS = ("shares", "present", "absent", "gaps")
 _ENOUGH = 40  # residuals of a variable of its own; below it those of all variables serve alone
 
 
@@ -41,7 +45,7 @@ class Calibration:
     gaps: NDArray[np.float64]
 
     def bounds(self, level: float, share: float, variables: NDArray[np.int64], *, absent: bool) -> NDArray[np.float32]:
-        """Lower and upper quantiles of the residuals at a level, [2, h, s], for a share of variables present."""
+        """Return lower and upper quantiles of the residuals at a level, [2, h, s], when this share is present."""
         table = (self.absent if absent else self.present)[..., variables]  # [c, probabilities, h, s]
         place = float(np.interp(share, self.shares, np.arange(len(self.shares))))
         low = int(place)
@@ -52,16 +56,21 @@ class Calibration:
         return np.stack([_at_probability(mixed, end) for end in ends])
 
     def gap_at(self, share: float) -> float:
-        """The expected gap to all variables, in per cent, when this share is present."""
+        """Return the expected gap to all variables, in per cent, when this share is present."""
         return float(np.interp(share, self.shares, self.gaps))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What to keep on disk."""
-        return {f"interval_{name}": getattr(self, name) for name in ("shares", "present", "absent", "gaps")}
+    def state(self) -> State:
+        """Return what is kept on disk."""
+        return State({}, {name: getattr(self, name) for name in _ARRAYS})
+
+    @classmethod
+    def from_state(cls, state: State) -> Calibration:
+        """Return the calibration that `state` described."""
+        return cls(*(np.asarray(state.arrays[name]) for name in _ARRAYS))
 
 
 def calibrate(
-    engine: Engine,
+    fitted: Fitted,
     windows: Windows,
     places: NDArray[np.int64],
     settings: Settings,
@@ -70,16 +79,16 @@ def calibrate(
     seed: int,
     progress: bool,
 ) -> Calibration:
-    """Collect residuals on those validation windows that the tuning did not use."""
+    """Collect residuals on validation windows that tuning did not use."""
     places = places[:: max(1, -(-len(places) // RESIDUALS))]
-    arrived, targets = engine.arrive(windows)[places], windows.targets[places]
-    whole = np.concatenate([engine.plain(arrived[i : i + 256]) for i in range(0, len(arrived), 256)])
-    n = engine.n
+    arrived, targets = fitted.arrive(windows)[places], windows.targets[places]
+    whole = np.concatenate([fitted.plain_forecast(arrived[i : i + 256]) for i in range(0, len(arrived), 256)])
+    n = fitted.n
     shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
     tables, hidden, gaps = [], [], []
-    with progress_bar("measuring how sure it is", sum(DRAWS[share] for share in shares), progress) as advance:
+    with progress_bar("Calibrating prediction intervals", sum(DRAWS[share] for share in shares), progress) as advance:
         for place, share in enumerate(shares):
-            residuals = _Residuals(engine, arrived, targets, whole, settings, metric)
+            residuals = _Residuals(fitted, arrived, targets, whole, settings, metric)
             size = min(RESIDUALS // DRAWS[share], len(arrived))
             for draw, present in enumerate(draw_subsets(n, share=share, draws=DRAWS[share], seed=seed + 1000 + place)):
                 rng = np.random.default_rng([seed, place, draw])
@@ -100,36 +109,37 @@ class _Residuals:
 
     def __init__(
         self,
-        engine: Engine,
+        fitted: Fitted,
         arrived: Arrived,
         targets: NDArray[np.float32],
         whole: NDArray[np.float32],
         settings: Settings,
         metric: str,
     ) -> None:
-        self.engine, self.arrived, self.targets, self.settings, self.metric = engine, arrived, targets, settings, metric
+        self.fitted, self.arrived, self.targets, self.settings, self.metric = fitted, arrived, targets, settings, metric
         self.whole = whole  # [b, h, n]: the plain forecasts
         self.found: dict[bool, list[NDArray[np.float32]]] = {False: [], True: []}
         self.errors = np.zeros(2)
 
     def add(self, present: NDArray[np.int64], some: NDArray[np.int64]) -> None:
         """Forecast some windows from S and keep what was off, [b, h, n] with NaN for those of the other kind."""
-        engine, arrived = self.engine, self.arrived[some]
+        fitted, arrived = self.fitted, self.arrived[some]
         truth = self.targets[some]  # [b, h, n]
         whole = self.whole[some]
-        neighbors = engine.find(arrived, present, self.settings)
-        order = engine.order(present, absent=True)
-        if len(present) == engine.n:
+        neighbors = fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
+        order = fitted.order(present, True)
+        if len(present) == fitted.n:
             mean = whole
         else:
-            mean = engine.forecast(arrived, present, self.settings, absent=True, neighbors=neighbors)[0]
+            forecast = forecast_windows(fitted, self.settings, arrived, present, absent=True, neighbors=neighbors)
+            mean = forecast.mean
         off = np.full(truth.shape, np.nan, dtype=np.float32)
         off[:, :, order] = truth[:, :, order] - mean
-        scaled = off / engine.uncertainty_scale(arrived, neighbors, np.arange(engine.n))  # [b, h, n]
-        there = np.isin(np.arange(engine.n), present)
+        scaled = off / fitted.uncertainty_scale(arrived, neighbors, np.arange(fitted.n))  # [b, h, n]
+        there = np.isin(np.arange(fitted.n), present)
         self.found[False].append(np.where(there, scaled, np.nan))
         self.found[True].append(np.where(there, np.nan, scaled))
-        unit = engine.space.spread_of(present)
+        unit = fitted.normalizer.spread_of(present)
         ours = off[:, :, present] / unit
         best = (truth[:, :, present] - whole[:, :, present]) / unit
         power = 1 if self.metric == "mae" else 2

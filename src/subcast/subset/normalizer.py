@@ -1,4 +1,4 @@
-"""The space in which windows are compared and completed: readings as deviations from what is usual at that hour."""
+"""The units in which windows are compared and completed: deviations from each variable's daily profile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subcast.calendar import slot_of_day, slots_a_day
 from subcast.scaling import Scaler
+from subcast.storage.state import State
 from subcast.windows import Windows
 
 _SMOOTHING = 15 / 1440  # of a day, on either side
@@ -19,7 +20,7 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
-    """Normalized coordinates: (reading - center) / spread, where both may depend on the time of day.
+    """Normalized units: (reading - center) / spread, where both may depend on the time of day.
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ class Normalizer:
 
     @classmethod
     def fit(cls, train: Windows, *, per_variable: bool = True, daily_profile: bool = True) -> Normalizer:
-        """Take center and spread from the steps that the training windows look at.
+        """Take center and spread from the steps of the training windows.
 
-        A daily profile needs times, steps shorter than a day and a few days of them; without, one slot serves.
+        A daily profile needs times, steps shorter than a day and at least four days of them; without, one slot serves.
         """
         scaler = Scaler.fit(train, per_variable=per_variable)
         n = train.series.n_variables
@@ -54,27 +55,36 @@ class Normalizer:
             center, spread = center + spread * mean, spread * scale  # [k, n]
         return cls(center.astype(np.float32), spread.astype(np.float32))
 
+    def state(self) -> State:
+        """Return what is kept on disk."""
+        return State({}, {"center": self.center, "spread": self.spread})
+
+    @classmethod
+    def from_state(cls, state: State) -> Normalizer:
+        """Return the normalizer that `state` described."""
+        return cls(state.arrays["center"], state.arrays["spread"])
+
     @property
     def slots(self) -> int:
-        """How many parts the day has."""
+        """Number of slots of the day."""
         return self.center.shape[0]
 
     def normalize(
         self, values: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
-        """Bring readings [..., t, s] at time slots [..., t] into this space."""
+        """Return readings [..., t, s] at slots of the day [..., t] in normalized units."""
         center, spread = self._tables(slots, variables)
         return ((values - center) / spread).astype(np.float32)
 
     def restore(
         self, normal: NDArray[np.floating[Any]], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
-        """Bring values [..., t, s] of this space back to raw units."""
+        """Return normalized values [..., t, s] in raw units."""
         center, spread = self._tables(slots, variables)
         return (normal * spread + center).astype(np.float32)
 
     def spread_of(self, variables: NDArray[np.int64]) -> NDArray[np.float64]:
-        """A typical spread of each variable, [s], to compare errors of variables in different units."""
+        """Return a typical spread of each variable, [s], to compare errors of variables in different units."""
         return np.asarray(np.sqrt((self.spread[:, variables].astype(np.float64) ** 2).mean(axis=0)))
 
     def _tables(
@@ -89,7 +99,7 @@ class Normalizer:
     def guess_slots(self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64]) -> NDArray[np.int64]:
         """Guess the slot of each window's first step, [b], from readings [b, t, s] that came without times.
 
-        The slot at which the readings are nearest to what is usual; where the hour makes no difference any will do.
+        It is the slot at which the readings are nearest to the daily profile.
         """
         b, t, _ = values.shape
         if self.slots == 1:

@@ -1,10 +1,11 @@
-"""What one S needs, solved once: the regression of everything else on the last steps of S."""
+"""The ridge regression of everything else on the last steps of S, assembled from moments and solved once for each S."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from subcast.retrieval.moments import LagMoments
 
 MOST_CELLS = 1024  # variables present x steps that a regression may look at; steps are thinned out above it
-KEPT = 256 << 20  # bytes of plans in the cache
+CACHED_BYTES = 256 << 20
 
 
 @dataclass(eq=False)
@@ -40,34 +41,33 @@ class Regression:
     horizon: int
     inverse: NDArray[np.float32]
     moments: LagMoments
-    _cross: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+    _cross: dict[tuple[int, bytes], NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     @property
     def nbytes(self) -> int:
-        """What it keeps in memory."""
+        """Bytes that it keeps in memory."""
         return self.inverse.nbytes + sum(cross.nbytes for cross in self._cross.values())
 
     def solve(self, differences: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Turn differences on S, [b, t, s], into what the regressions share, [b, p]."""
+        """Return what the regressions of anything share, [b, p], for differences on S, [b, t, s]."""
         cells = differences[:, self.steps].reshape(len(differences), -1)
         return np.asarray(cells @ self.inverse)
 
     def inputs(self, solved: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What the differences say of the absent variables over the window, [b, t, m]."""
-        return self._apply(solved, "inputs", self.absent, np.arange(self.lookback))
+        """Return what the differences say of the absent variables over the window, [b, t, m]."""
+        return self._apply(solved, self.absent, np.arange(self.lookback))
 
-    def future(self, solved: NDArray[np.float32], *, absent: bool = False) -> NDArray[np.float32]:
-        """What they say of the steps to come, of S [b, h, s] or of the absent variables [b, h, m]."""
-        times = self.lookback + np.arange(self.horizon)
-        name, others = ("absent", self.absent) if absent else ("future", self.present)
-        return self._apply(solved, name, others, times)
+    def future(self, solved: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return what they say of some variables at the steps ahead, [b, h, s]."""
+        return self._apply(solved, variables, self.lookback + np.arange(self.horizon))
 
     def _apply(
-        self, solved: NDArray[np.float32], name: str, others: NDArray[np.int64], times: NDArray[np.int64]
+        self, solved: NDArray[np.float32], others: NDArray[np.int64], times: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        cross = self._cross.get(name)
+        key = (int(times[0]), others.tobytes())
+        cross = self._cross.get(key)
         if cross is None:
-            cross = self._cross[name] = self.moments.cross(self.present, self.steps, others, times)
+            cross = self._cross[key] = self.moments.cross(self.present, self.steps, others, times)
         return np.asarray(solved @ cross).reshape(len(solved), len(times), len(others))
 
 
@@ -80,7 +80,7 @@ def make_regression(
     ridge: float,
     most_cells: int = MOST_CELLS,
 ) -> Regression:
-    """Assemble and invert what S needs."""
+    """Assemble the regression on S from the moments and invert its system."""
     from scipy.linalg import cho_factor, cho_solve
 
     absent = np.setdiff1d(np.arange(n), present)
@@ -92,7 +92,7 @@ def make_regression(
 
 
 def thinned_steps(lookback: int, most: int) -> NDArray[np.int64]:
-    """At most so many steps of a window, evenly spread, the last among them.
+    """Return at most `most` steps of a window, evenly spread, the last among them.
 
     >>> thinned_steps(12, 4), thinned_steps(12, 99).size
     (array([ 2,  5,  8, 11]), 12)
@@ -102,31 +102,46 @@ def thinned_steps(lookback: int, most: int) -> NDArray[np.int64]:
 
 
 class RegressionCache:
-    """Plans by S, the least used forgotten first."""
+    """Regressions by S; the least recently used is dropped first."""
 
-    def __init__(self, moments: LagMoments, n: int, lookback: int, horizon: int, kept: int = KEPT) -> None:
-        self.moments, self.n, self.lookback, self.horizon, self.kept = moments, n, lookback, horizon, kept
-        self._plans: OrderedDict[tuple[bytes, float], Regression] = OrderedDict()
+    def __init__(
+        self, moments: LagMoments, n: int, lookback: int, horizon: int, cached_bytes: int = CACHED_BYTES
+    ) -> None:
+        self.moments, self.n, self.lookback, self.horizon = moments, n, lookback, horizon
+        self.cached_bytes = cached_bytes
+        self._cached: OrderedDict[tuple[bytes, float], Regression] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the lock and the cached regressions out of a pickle."""
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_cached")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._cached = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, present: NDArray[np.int64], ridge: float) -> Regression:
-        """The plan for S (indices in increasing order), solved now if it is new."""
+        """Return the regression on S (indices in increasing order), solved now if it is new."""
         key = (present.tobytes(), ridge)
         with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
-                return self._plans[key]
-        plan = make_regression(self.moments, present, self.n, self.lookback, self.horizon, ridge)
+            if key in self._cached:
+                self._cached.move_to_end(key)
+                return self._cached[key]
+        regression = make_regression(self.moments, present, self.n, self.lookback, self.horizon, ridge)
         with self._lock:
-            self._plans[key] = plan
-            while len(self._plans) > 1 and sum(plan.nbytes for plan in self._plans.values()) > self.kept:
-                self._plans.popitem(last=False)
-        return plan
+            self._cached[key] = regression
+            while len(self._cached) > 1 and self._bytes() > self.cached_bytes:
+                self._cached.popitem(last=False)
+        return regression
+
+    def _bytes(self) -> int:
+        return sum(regression.nbytes for regression in self._cached.values())
 
     def clear(self) -> None:
-        """Forget all plans."""
+        """Drop all regressions."""
         with self._lock:
-            self._plans.clear()
+            self._cached.clear()
 
     def __len__(self) -> int:
-        return len(self._plans)
+        return len(self._cached)

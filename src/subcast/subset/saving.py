@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-from contextlib import suppress
-from dataclasses import replace
+import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from subcast import __version__
-from subcast.adapters import AdaptedForecaster, adapt, from_onnx
+from subcast.adapters import adapt
+from subcast.adapters.onnx import from_onnx_content
 from subcast.errors import DataError, DataNotFoundError, InputError
-from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
-from subcast.retrieval import WindowBank
-from subcast.retrieval.moments import LagMoments
+from subcast.forecasters.checkpoint import forecaster_from_state, is_saved_forecaster
+from subcast.forecasters.protocol import AbleForecaster
+from subcast.retrieval import LagMoments, WindowBank
 from subcast.storage import folders
-from subcast.subset.checks import Frame, check_probe
-from subcast.subset.conformal import Calibration
-from subcast.subset.engine import Engine
-from subcast.subset.forecaster import SubsetForecaster
+from subcast.storage.state import State
+from subcast.subset.experts import EXPERTS
+from subcast.subset.fitted import Fitted
+from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.neighbor_forecasts import NeighborForecasts
 from subcast.subset.normalizer import Normalizer
-from subcast.subset.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from subcast.subset.forecaster import SubsetForecaster
 
-KIND, FORMAT = "wrapper", 1
-MODEL_NAME = r"model-[0-9a-f]{16}(\.onnx)?"
+KIND = "wrapper"
+_NOT_STORED = "other"
+_LOGGER = logging.getLogger(__name__)
 
 
 def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
-    """Read a wrapper that `SubsetForecaster.save` wrote; its arrays are mapped, and shared between processes.
+    """Read a wrapper that `SubsetForecaster.save` wrote; its arrays are memory-mapped and shared between processes.
 
     Parameters
     ----------
@@ -50,191 +47,147 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
     -------
     SubsetForecaster
     """
-    return load_wrapper(Path(folder), model)
+    from subcast.subset.forecaster import SubsetForecaster
 
-
-def save_wrapper(robust: SubsetForecaster, folder: Path) -> None:
-    """Write a fitted wrapper: the model first, under a name of its own, then the page that names everything."""
-    engine, frame = robust._fitted()
-    folders.check_folder(folder, KIND, MODEL_NAME)
-    fresh = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    if robust.settings.weighting == "forecast":  # so that no process that loads it computes them again
-        engine.seen.fill(engine)
-    model = _save_model(engine.model, folder)
-    bank_facts, bank_arrays = engine.bank.to_store()
-    assert robust._probe is not None
-    arrays: dict[str, NDArray[Any]] = {
-        **{f"bank_{name}": array for name, array in bank_arrays.items()},
-        **({} if engine.futures is engine.bank.data else {"futures": engine.futures}),
-        "center": engine.space.center,
-        "spread": engine.space.spread,
-        "bank_slots": engine.bank_slots,
-        "features": engine.seen.features,
-        "probe_inputs": robust._probe[0],
-        "probe_forecasts": robust._probe[1],
-        **engine.seen.arrays(),
-    }
-    if frame.times is not None:
-        arrays["times"] = frame.times.astype("datetime64[ns]").view(np.int64)
-    if engine.moments is not None:
-        arrays |= {f"moments_{name}": array for name, array in engine.moments.arrays().items()}
-    if robust._calibration is not None:
-        arrays |= robust._calibration.arrays()
-    facts = {
-        "wrapper_format": FORMAT,
-        "subcast": __version__,
-        "model": model,
-        "settings": robust.settings.to_dict(),
-        "metric": robust.metric,
-        "levels": list(robust.levels),
-        "seed": robust.seed,
-        "given": list(robust._given),
-        "begin": robust._begin.to_dict(),
-        "report": robust.report,
-        "variables": list(frame.variables),
-        "time_features": list(frame.time_features),
-        "freq": frame.freq,
-        "unit": frame.unit,
-        "name": frame.name,
-        "horizon": engine.horizon,
-        "n_features": engine.n_features,
-        "time_of_day_weight": engine.time_of_day_weight,
-        "bank": bank_facts,
-    }
+    folder = Path(folder)
+    if not folders.is_saved(folder, KIND):
+        _refuse(folder)
+    state = folders.open_state(folder, KIND)
     try:
-        folders.save_arrays(folder, KIND, facts, arrays, MODEL_NAME)
-    except BaseException:
-        if fresh:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            _remove(folder / model["path"]) if model["path"] else None
-        raise
-    if model["kind"] == "onnx":  # its file may have been one of those that go now
-        engine.model = replace(engine.model, path=folder / model["path"])
-    for path in folder.iterdir():  # the models of earlier wrappers
-        if re.fullmatch(MODEL_NAME, path.name) and path.name != model["path"]:
-            _remove(path)
-
-
-def load_wrapper(folder: Path, model: Any = None) -> SubsetForecaster:
-    """Read a wrapper, or say in one sentence why not."""
-    if not (folder / f"{KIND}.json").is_file():
-        if is_saved_forecaster(folder):
-            raise DataError(
-                f"{folder} holds a trained model, not a wrapper: read it with TrainedForecaster.load, "
-                "or wrap it with `subcast fit`"
-            )
-        there = "is not there" if not folder.exists() else f"has no {KIND}.json"
-        raise DataNotFoundError(f"{folder} {there}: give a folder that `subcast fit` or `save` wrote")
-    facts, arrays = folders.open_arrays(folder, KIND, False)
-    version = facts.get("wrapper_format")
-    if not isinstance(version, int) or version > FORMAT:
-        raise DataError(
-            f"{folder} is of wrapper format {version}, and this version of subcast reads up to {FORMAT}: "
-            "install a newer subcast"
-        )
-    try:
-        return _restore(folder, facts, arrays, model)
+        wrapper = SubsetForecaster.from_state(state, model, str(folder))
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} does not hold all of a wrapper ({error}): copy it again") from None
+    _LOGGER.info("loaded %s", folder)
+    return wrapper
 
 
-def _restore(
-    folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], model: Any
-) -> SubsetForecaster:
-    bank_arrays = {name.removeprefix("bank_"): arrays[name] for name in ("bank_rows", "bank_starts") if name in arrays}
-    bank = WindowBank.from_store(facts["bank"], bank_arrays)
-    times = arrays["times"].view("datetime64[ns]") if "times" in arrays else None
-    frame = Frame(
-        tuple(facts["variables"]), tuple(facts["time_features"]), facts["freq"], facts["unit"], facts["name"], times
+def save(wrapper: SubsetForecaster, folder: str | Path) -> None:
+    """Write a fitted wrapper to a folder; a wrapper already there is replaced in one step."""
+    folders.check_folder(Path(folder), KIND)
+    folders.save_state(folder, KIND, wrapper.state())
+    _LOGGER.info("saved %s", folder)
+
+
+def _refuse(folder: Path) -> None:
+    if is_saved_forecaster(folder):
+        raise DataError(
+            f"{folder} holds a trained model, not a wrapper: read it with TrainedForecaster.load, "
+            "or wrap it with `subcast fit`"
+        )
+    there = "does not exist" if not folder.exists() else f"has no {KIND}.json"
+    raise DataNotFoundError(f"{folder} {there}: give a folder that `subcast fit` or `save` wrote")
+
+
+def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
+    """Return what is kept on disk of everything that was fitted.
+
+    With `keep_neighbor_forecasts` those of all training windows are computed first, so that no process that loads the
+    wrapper computes them again.
+    """
+    if keep_neighbor_forecasts:
+        shape = (len(fitted.bank), fitted.horizon, fitted.n)
+        fitted.neighbor_forecasts.fill(shape, fitted.forecast_candidates)
+    facts = {
+        "subcast": __version__,
+        "lookback": fitted.lookback,
+        "horizon": fitted.horizon,
+        "n_features": fitted.n_features,
+        "time_of_day_weight": fitted.time_of_day_weight,
+        "features_in_distance": fitted.features_in_distance,
+        "experts": list(fitted.experts),
+    }
+    arrays: dict[str, NDArray[Any]] = {"bank_slots": fitted.bank_slots}
+    if fitted.features is not None:
+        arrays["features"] = fitted.features
+    state = State.join(
+        facts,
+        model=model_state(fitted.model),
+        normalizer=fitted.normalizer.state(),
+        bank=fitted.bank.state(),
+        moments=None if fitted.moments is None else fitted.moments.state(),
+        neighbor_forecasts=fitted.neighbor_forecasts.state(),
+        **{f"expert_{name}": expert.state() for name, expert in fitted.experts.items()},
     )
-    runs = _load_model(folder, facts, bank, frame, model)
-    features = arrays["features"] if frame.time_features else None
-    engine = Engine(
-        runs,
-        Normalizer(arrays["center"], arrays["spread"]),
-        bank,
-        _moments(arrays),
-        NeighborForecasts(features, arrays.get("seen"), arrays.get("seen_done"), progress=True),
-        futures=arrays.get("futures"),
-        lookback=bank.lookback,
+    state.arrays.update(arrays)
+    return state
+
+
+def fitted_from_state(
+    state: State, metadata: TrainingMetadata, model: Any, source: str, *, progress: bool = False
+) -> Fitted:
+    """Return what `fitted_state` described; `model` takes the place of one that was not stored."""
+    facts = state.facts
+    moments = state.part("moments")
+    unknown = [name for name in facts["experts"] if name not in EXPERTS]
+    if unknown:
+        raise DataError(
+            f"{source} was saved with the expert {unknown[0]!r}, which is not known here: put its class into "
+            "subcast.subset.experts.EXPERTS before loading"
+        )
+    return Fitted(
+        model=_load_model(state.needed_part("model"), metadata, facts["n_features"], model, source),
+        normalizer=Normalizer.from_state(state.needed_part("normalizer")),
+        bank=BANKS[state.facts["bank"]["kind"]](state.needed_part("bank")),
+        moments=None if moments is None else LagMoments.from_state(moments),
+        neighbor_forecasts=NeighborForecasts.from_state(state.part("neighbor_forecasts"), progress=progress),
+        bank_slots=state.arrays["bank_slots"],
+        features=state.arrays.get("features"),
+        time_of_day_weight=facts["time_of_day_weight"],
+        features_in_distance=facts["features_in_distance"],
+        lookback=facts["lookback"],
         horizon=facts["horizon"],
         n_features=facts["n_features"],
-        bank_slots=arrays["bank_slots"],
-        time_of_day_weight=facts["time_of_day_weight"],
+        experts={name: EXPERTS[name].from_state(state.needed_part(f"expert_{name}")) for name in facts["experts"]},
     )
-    robust = SubsetForecaster(
-        runs,
-        metric=facts["metric"],
-        levels=facts["levels"],
-        seed=facts["seed"],
-        settings=Settings.from_dict(facts["settings"]),
-    )
-    robust.report = dict(facts["report"])
-    robust._begin, robust._given = Settings.from_dict(facts["begin"]), tuple(facts["given"])
-    robust._engine, robust._frame = engine, frame
-    robust._probe = (arrays["probe_inputs"], arrays["probe_forecasts"])
-    if "interval_shares" in arrays:
-        robust._calibration = Calibration(
-            *(np.asarray(arrays[f"interval_{name}"]) for name in ("shares", "present", "absent", "gaps"))
-        )
-    check_probe(engine, *robust._probe)
-    return robust
 
 
-def _moments(arrays: Mapping[str, NDArray[Any]]) -> LagMoments | None:
-    if "moments_whole" not in arrays:
-        return None
-    return LagMoments(*(arrays[f"moments_{name}"] for name in ("whole", "loadings", "factors", "own")))
+def model_state(model: AbleForecaster) -> State:
+    """Return the model's own state where it can be stored safely, else only what it was."""
+    if not model.abilities.storable:
+        return State({"kind": _NOT_STORED, "repr": repr(model)})
+    state = model.state()
+    state.facts["repr"] = repr(model)
+    return state
 
 
-def _save_model(model: Any, folder: Path) -> dict[str, Any]:
-    """Keep the model with the wrapper where that is safe; tell what it is."""
-    token = os.urandom(8).hex()
-    if hasattr(model, "save") and hasattr(model, "module"):  # one of subcast's own
-        try:
-            model.save(folder / f"model-{token}")
-        except InputError:  # a module of the user's: only its weights would be known, not its code
-            _remove(folder / f"model-{token}")
-            return {"kind": "other", "path": None, "was": repr(model)}
-        return {"kind": "subcast", "path": f"model-{token}", "was": repr(model)}
-    if isinstance(model, AdaptedForecaster) and model.path is not None:
-        shutil.copyfile(model.path, folder / f"model-{token}.onnx")
-        try:
-            from_onnx(folder / f"model-{token}.onnx", lookback=model.lookback, horizon=model.horizon)
-        except Exception:
-            _remove(folder / f"model-{token}.onnx")
-            raise InputError(
-                f"the model {model.path.name} cannot be kept alone, it has its weights in other files: export it as "
-                "one file (external_data=False) and fit again"
-            ) from None
-        return {"kind": "onnx", "path": f"model-{token}.onnx", "was": repr(model)}
-    return {"kind": "other", "path": None, "was": repr(model)}
-
-
-def _load_model(folder: Path, facts: Mapping[str, Any], bank: WindowBank, frame: Frame, model: Any) -> Any:
-    sizes: dict[str, Any] = {"lookback": bank.lookback, "horizon": facts["horizon"], "variables": frame.variables}
-    if model is not None:
-        return adapt(model, **sizes, n_features=facts["n_features"])
-    kind, name = facts["model"]["kind"], facts["model"]["path"]
-    if kind == "other":
+def _load_model(state: State, metadata: TrainingMetadata, n_features: int, given: Any, source: str) -> AbleForecaster:
+    kind = state.facts["kind"]
+    if given is None and kind == _NOT_STORED:
         raise InputError(
-            f"{folder} was saved without its model ({facts['model']['was']}), which is not one that can be stored "
+            f"{source} was saved without its model ({state.facts['repr']}), which is not one that can be stored "
             "safely: give it, subcast.load(folder, model=...)"
         )
-    if not re.fullmatch(MODEL_NAME, str(name)):
-        raise DataError(f"{folder} names {name!r} as its model: it is damaged; copy the folder again")
-    if kind == "onnx":
-        if not (folder / name).is_file():
-            raise DataNotFoundError(f"{folder} has no {name}: it is not all of a saved wrapper; copy it again")
-        return from_onnx(folder / name, **sizes)
-    return load_forecaster(folder / name)
+    if given is None and kind not in MODELS:
+        raise DataError(f"{source} holds a model of kind {kind!r}, which is not known here: install a newer subcast")
+    model = MODELS[kind](state, metadata, source) if given is None else given
+    return adapt(
+        model,
+        lookback=metadata.lookback,
+        horizon=metadata.horizon,
+        variables=metadata.variables,
+        n_features=n_features,
+    )
 
 
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+def _read_forecaster(state: State, metadata: TrainingMetadata, source: str) -> Any:
+    return forecaster_from_state(state, source)
+
+
+def _read_onnx(state: State, metadata: TrainingMetadata, source: str) -> Any:
+    return from_onnx_content(
+        state.blobs["model.onnx"],
+        lookback=metadata.lookback,
+        horizon=metadata.horizon,
+        variables=metadata.variables,
+        name=f"the ONNX model in {source}",
+    )
+
+
+MODELS: dict[str, Callable[[State, TrainingMetadata, str], Any]] = {
+    "forecaster": _read_forecaster,
+    "onnx": _read_onnx,
+}
+"""Readers of stored models by the kind that their state names."""
+
+BANKS: dict[str, Callable[[State], Any]] = {"windows": WindowBank.from_state}
+"""Readers of stored banks by the kind that their state names."""

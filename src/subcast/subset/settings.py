@@ -1,9 +1,9 @@
-"""What decides a forecast from a subset: every knob by name, given by hand or found on validation windows."""
+"""The settings of a forecast from a subset: given by hand or tuned on validation windows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from subcast.axes import check_whole
 from subcast.errors import InputError
-from subcast.weighting import WEIGHTINGS
+from subcast.retrieval.protocol import CENTERS
+from subcast.subset.blend import Blend, Rows
+from subcast.weighting import Evidence, get_weighting
 
-CENTERS = ("median", "mean")
+SPECIALIST = "specialist"
 METRICS = ("mae", "rmse")
 
 
@@ -24,33 +26,35 @@ class Settings:
     Parameters
     ----------
     neighbors
-        m, how many past windows a forecast leans on
+        m, how many past windows a forecast is based on
     exponent
         b of the distance |difference|^b
     weighting
-        "uniform", "distance" (DDW), "rank" (rank-order centroid) or, without pooling, "forecast" (FDW)
+        a name in `subcast.weighting.WEIGHTINGS`: "uniform", "distance" (DDW), "rank" (rank-order centroid) or, without
+        pooling, "forecast" (FDW); or a function of `subcast.weighting.Evidence`
     temperature
         tau of DDW and FDW
     pool
-        whether the completed windows are averaged and forecast once, or each is forecast and the forecasts averaged
+        whether the neighbors are averaged into one completion that is forecast once, or each neighbor's completion is
+        forecast and the forecasts are averaged
     correction
         alpha: 0 borrows a neighbor's readings as they are; 1 adds all that a regression makes of what the neighbor
         gets wrong on S
     ridge
         lambda of that regression, and of the specialist's, in units of a variable's variance
     regression_share
-        how much of the same regression the specialist adds to the neighbors' own futures, 0 to 1
+        share of the same regression that the specialist adds to the neighbors' futures, 0 to 1
     center
         what the specialist takes of the neighbors' futures: their "median" (for absolute errors) or "mean"
     shares
         at which |S| / N the blend is given, in increasing order
     blend
-        [shares, h]: the specialist's share of the forecast of a variable in S; between shares it is interpolated,
-        and it tends to 0 as S approaches all variables
+        by expert, rows [shares, h]: the expert's share of the forecast of a variable in S; between shares it is
+        interpolated, and it tends to 0 as S approaches all variables. Rows alone are those of the specialist.
     blend_absent
         the same for variables that are absent (virtual sensors); `blend` when empty
     daily_profile
-        whether readings are seen as deviations from each variable's usual course of the day
+        whether readings are compared as deviations from each variable's daily profile
     time_of_day_weight
         weight of the time of day in the distance, with a daily profile
     features_in_distance
@@ -58,12 +62,12 @@ class Settings:
     per_variable
         whether each variable has its own mean and deviation in the bank
     bank_share
-        the share of the training windows that may be neighbors: one drawn from each of so many equal stretches
+        share of the training windows that may be neighbors: one is drawn at random from each of equal stretches
     """
 
     neighbors: int = 20
     exponent: float = 0.5
-    weighting: str = "uniform"
+    weighting: str | Callable[[Evidence], NDArray[np.float32]] = "uniform"
     temperature: float = 0.1
     pool: bool = True
     correction: float = 0.5
@@ -71,8 +75,8 @@ class Settings:
     regression_share: float = 1.0
     center: str = "median"
     shares: tuple[float, ...] = (0.15, 0.5, 0.85)
-    blend: tuple[tuple[float, ...], ...] = ()
-    blend_absent: tuple[tuple[float, ...], ...] = ()
+    blend: Mapping[str, Rows] = field(default_factory=dict)
+    blend_absent: Mapping[str, Rows] = field(default_factory=dict)
     daily_profile: bool = True
     time_of_day_weight: float = 0.05
     features_in_distance: bool = False
@@ -88,12 +92,10 @@ class Settings:
         _check_range("regression_share", self.regression_share, 0, 1)
         _check_range("time_of_day_weight", self.time_of_day_weight, 0, None)
         _check_range("bank_share", self.bank_share, 0, 1, open_low=True)
-        if self.weighting not in WEIGHTINGS:
-            raise InputError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {self.weighting!r}")
-        if self.pool and self.weighting == "forecast":
+        if get_weighting(self.weighting).needs_forecasts and self.pool:
             raise InputError(
-                "weighting 'forecast' needs the forecast of each completed window: set pool=False, or weigh by "
-                "'uniform', 'distance' or 'rank'"
+                f"weighting {self.weighting!r} needs the forecast of each completed window: set pool=False, or weigh "
+                "by 'uniform', 'distance' or 'rank'"
             )
         if self.center not in CENTERS:
             raise InputError(f"center must be one of {', '.join(CENTERS)}, got {self.center!r}")
@@ -104,21 +106,27 @@ class Settings:
         if not shares.size or (np.diff(shares) <= 0).any() or shares[0] <= 0 or shares[-1] > 1:
             raise InputError(f"shares must be numbers above 0 and at most 1 in increasing order, got {self.shares!r}")
         for name in ("blend", "blend_absent"):
-            self._check_table(name)
+            object.__setattr__(self, name, self._checked_blend(name))
 
-    def _check_table(self, name: str) -> None:
-        table = getattr(self, name)
-        if isinstance(table, tuple | list) and not len(table):
-            return
+    def _checked_blend(self, name: str) -> dict[str, Rows]:
+        """Return the rows of a blend by expert; rows without a name are the specialist's."""
+        given = getattr(self, name)
+        if not isinstance(given, Mapping):
+            empty = isinstance(given, tuple | list) and not len(given)
+            given = {} if empty else {SPECIALIST: given}
+        return {str(expert): self._checked_rows(name, rows) for expert, rows in given.items()}
+
+    def _checked_rows(self, name: str, table: Any) -> Rows:
         rows = _numbers(name, table, 2)
         if len(rows) != len(self.shares):
             raise InputError(f"{name} must have one row for each of the {len(self.shares)} shares, got {table!r}")
         if (rows < 0).any() or (rows > 1).any():
             raise InputError(f"{name} must hold shares from 0 to 1, got {table!r}")
+        return tuple(tuple(float(value) for value in row) for row in rows)
 
     @classmethod
     def paper(cls, **changes: Any) -> Settings:
-        """Give the published method: borrow, five neighbors, one forecast each, FDW."""
+        """Return the settings of the published method: borrow from five neighbors, one forecast each, FDW."""
         published = cls(
             neighbors=5,
             weighting="forecast",
@@ -136,45 +144,48 @@ class Settings:
     @property
     def uses_specialist(self) -> bool:
         """Whether the specialist has any share."""
-        return any(any(row) for row in self.blend) or any(any(row) for row in self.blend_absent)
+        return any(any(row) for blend in (self.blend, self.blend_absent) for row in blend.get(SPECIALIST, ()))
+
+    @property
+    def uses_experts(self) -> bool:
+        """Whether any expert besides the model has a share."""
+        blends = (*self.blend.values(), *self.blend_absent.values())
+        return any(any(row) for rows in blends for row in rows)
+
+    @property
+    def needs_neighbor_forecasts(self) -> bool:
+        """Whether the weighting compares with the model's forecasts of training windows."""
+        return get_weighting(self.weighting).needs_forecasts
 
     @property
     def uses_regression(self) -> bool:
         """Whether anything is regressed, so that moments are needed."""
         return self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
 
-    def blend_at(self, share: float, horizon: int, *, absent: bool = False) -> NDArray[np.float64]:
-        """The specialist's share of each horizon step, [h], when this share of the variables is present.
-
-        >>> settings = Settings(shares=(0.2, 0.6), blend=((0.4, 0.6), (0.2, 0.2)))
-        >>> settings.blend_at(0.4, 2).round(3), settings.blend_at(0.8, 2).round(3), settings.blend_at(1.0, 2)
-        (array([0.3, 0.4]), array([0.1, 0.1]), array([0., 0.]))
-        """
-        table = (self.blend_absent or self.blend) if absent else self.blend
-        if not table:
-            return np.zeros(horizon)
-        rows = np.vstack([np.asarray(table, dtype=np.float64), np.zeros(horizon)])  # [shares + 1, h]
-        knots = np.append(self.shares, 1.0)
+    def blend_of(self, *, absent: bool) -> Blend:
+        """Return the blend of variables that are present, or of those that are absent (virtual sensors)."""
         if absent:  # nothing is absent when all are present: no need to fade
-            rows[-1] = rows[-2]
-        return np.array([np.interp(share, knots, column) for column in rows.T])
+            return Blend(self.shares, self.blend_absent or self.blend, fades=False)
+        return Blend(self.shares, self.blend)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values, for JSON."""
+        """Return all of it as plain values, for JSON."""
+        if not isinstance(self.weighting, str):
+            raise InputError(
+                "a weighting given as a function cannot be stored: put it into subcast.weighting.WEIGHTINGS and give "
+                "its name"
+            )
         return asdict(self)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Settings:
-        """Make settings of what `to_dict` gave, also after a round trip through JSON."""
+        """Return the settings that `to_dict` described, also after a round trip through JSON."""
         known = {field.name for field in fields(cls)}
         unknown = set(stored) - known
         if unknown:
-            raise InputError(f"settings has no {', '.join(sorted(unknown))}; it knows {', '.join(sorted(known))}")
-        tables = {
-            name: tuple(tuple(row) for row in stored[name]) for name in ("blend", "blend_absent") if name in stored
-        }
+            raise InputError(f"settings has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
         shares = {"shares": tuple(stored["shares"])} if "shares" in stored else {}
-        return cls(**{**stored, **tables, **shares})
+        return cls(**{**stored, **shares})
 
 
 def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
-"""A live stream: the last steps in memory, the search carried from step to step."""
+"""A live stream: the last steps in memory, the search carried on from step to step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,100 +10,200 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.calendar import slot_of_day, time_features_of
 from subcast.errors import InputError
+from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors
-from subcast.retrieval.sliding import Stream
-from subcast.subset.checks import Frame
-from subcast.subset.engine import Engine, shared_features
+from subcast.retrieval.protocol import BankStream
+from subcast.subset.fitted import Fitted
+from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.settings import Settings
-from subcast.tables.live import Recent
+from subcast.tables.live import Recent, read_recent
+
+MakeForecast = Callable[..., Forecast]
+"""From a window, its neighbors, `absent` and `levels` to a forecast."""
 
 
-class Live:
-    """The last `lookback` steps, and the distances of the bank's steps from them.
+class ForecastStream:
+    """One feed of readings and its forecasts; `SubsetForecaster.stream` makes it.
 
-    While the same variables arrive, each step is searched for the cost of one step; when S changes, the steps in
-    memory are gone through once more.
+    It has a state of its own: any number of streams can run on one wrapper, also in several threads (one thread for
+    each stream). While the same variables arrive, each step is searched for the cost of one step; when S changes, the
+    steps in memory are searched again.
+
+    Parameters
+    ----------
+    fitted, metadata, settings
+        those of the wrapper
+    make_forecast
+        what turns a window and its neighbors into a forecast
     """
 
-    def __init__(self, engine: Engine, frame: Frame) -> None:
-        self.engine, self.frame = engine, frame
-        self.values = np.full((engine.lookback, engine.n), np.nan, dtype=np.float32)
-        self.times: list[np.datetime64] = []
-        self.count = 0
-        self._places = {name: place for place, name in enumerate(frame.variables)}
-        self._stream: Stream | None = None
+    def __init__(
+        self, fitted: Fitted, metadata: TrainingMetadata, settings: Settings, make_forecast: MakeForecast
+    ) -> None:
+        self._fitted, self._metadata, self._settings = fitted, metadata, settings
+        self._make_forecast = make_forecast
+        self._places = {name: place for place, name in enumerate(metadata.variables)}
+        self._values = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)
+        self._times: list[np.datetime64] = []
+        self._count = 0
+        self._search: BankStream | None = None
         self._present = np.zeros(0, dtype=np.int64)
-        self._slot = 0  # of the window's first step, when it was last searched
+        self._first_slot = 0  # of the window that was searched last
+        self._neighbors: Neighbors | None = None
 
-    def push(self, step: Any, time: Any, settings: Settings) -> tuple[Recent, Neighbors] | None:
-        """Take in a step; the window and its neighbors once there are steps enough."""
-        row = self._row(step)
-        self._take_time(time)
-        self.values = np.concatenate([self.values[1:], row[None]])
-        self.count += 1
-        if self.count < self.engine.lookback:
-            return None
-        present = np.flatnonzero(~np.isnan(self.values).all(axis=0))
-        if not present.size:
-            raise InputError(f"none of the last {self.engine.lookback} steps has a reading: nothing can be forecast")
-        window = Recent(self.values, self._window_times(), self._features())
-        return window, self._neighbors(present, settings)
+    def __len__(self) -> int:
+        """Return how many steps have come in."""
+        return self._count
 
-    def _neighbors(self, present: NDArray[np.int64], settings: Settings) -> Neighbors:
-        engine = self.engine
-        k = min(settings.neighbors, len(engine.bank))
-        slots = self._slots(present)
-        moved_on = slots[0] == (self._slot + 1) % engine.space.slots  # a guessed hour may jump
-        again = self._stream is None or not np.array_equal(present, self._present) or not moved_on
-        self._slot = int(slots[0])
-        if again:
-            self._stream = engine.bank.stream(present, k, settings.exponent)
-            self._present = present
-        assert self._stream is not None
-        found = None
-        first = 0 if again else engine.lookback - 1
-        for place in range(first, engine.lookback):
-            normal = engine.space.normalize(
-                self.values[None, place : place + 1, present], slots[None, place : place + 1], present
+    @property
+    def ready(self) -> bool:
+        """Whether enough steps have come in for a forecast."""
+        return self._count >= self._fitted.lookback
+
+    @property
+    def last_time(self) -> np.datetime64 | None:
+        """The time of the last step; None without times."""
+        return self._times[-1] if self._times else None
+
+    def push(
+        self, step: Any, time: Any = None, *, absent: bool = False, levels: Sequence[float] | None = None
+    ) -> Forecast | None:
+        """Take in one step and forecast from the last `lookback` of them.
+
+        Parameters
+        ----------
+        step
+            a mapping or Series of names to readings, or an array [n] in the variables' order; a variable that is left
+            out or NaN is absent
+        time
+            when it was; needed at the first step when the model or the daily profile needs times, and then optional
+        absent, levels
+            as in `SubsetForecaster.predict`
+
+        Returns
+        -------
+        Forecast, or None until `lookback` steps have come in
+        """
+        self._take(self._row(step), time)
+        return self.forecast(absent=absent, levels=levels) if self.ready else None
+
+    def extend(
+        self,
+        recent: Any,
+        *,
+        names: Sequence[str] | None = None,
+        times: Any = None,
+        absent: bool = False,
+        levels: Sequence[float] | None = None,
+    ) -> Forecast | None:
+        """Take in several steps at once and forecast from the last `lookback` of them.
+
+        Parameters
+        ----------
+        recent, names, times
+            the steps, as `SubsetForecaster.predict` takes them; one is enough
+        absent, levels
+            as in `SubsetForecaster.predict`
+        """
+        window = read_recent(
+            recent,
+            variables=self._metadata.variables,
+            lookback=None,
+            freq=self._metadata.freq,
+            names=names,
+            times=times,
+        )
+        for place, row in enumerate(window.values):
+            self._take(row, None if window.times is None else window.times[place])
+        return self.forecast(absent=absent, levels=levels) if self.ready else None
+
+    def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
+        """Forecast from the steps that have come in, at any levels; the feed stays as it is."""
+        if not self.ready:
+            raise InputError(
+                f"the stream has {self._count} of the {self._fitted.lookback} steps that a forecast needs: push more"
             )
-            found = self._stream.push(normal[0, 0], shared=self._shared(place, slots, settings))
-        assert found is not None
-        return found
+        present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
+        if not present.size:
+            raise InputError(f"none of the last {self._fitted.lookback} steps has a reading: nothing can be forecast")
+        if self._neighbors is None:
+            self._neighbors = self._nearest(present)
+        window = Recent(self._values, self._window_times(), self._features())
+        return self._make_forecast(window, self._neighbors, absent=absent, levels=levels)
+
+    def readings(self) -> tuple[NDArray[np.float32], NDArray[np.datetime64] | None]:
+        """Return the steps in memory [t, n] and their times [t], from which a stream can be started again."""
+        steps = min(self._count, self._fitted.lookback)
+        times = np.array(self._times[-steps:], dtype="datetime64[ns]") if self._times else None
+        return self._values[len(self._values) - steps :].copy(), times
+
+    def _take(self, row: NDArray[np.float32], time: Any) -> None:
+        self._take_time(time)
+        self._values = np.concatenate([self._values[1:], row[None]])
+        self._count += 1
+        self._neighbors = None
+        if self.ready:
+            present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
+            if present.size:
+                self._neighbors = self._nearest(present)
+            else:
+                self._search = None
+
+    def _nearest(self, present: NDArray[np.int64]) -> Neighbors:
+        """Return the neighbors of the steps in memory: of the last step alone while S stays the same."""
+        fitted = self._fitted
+        slots = self._slots(present)
+        moved_on = slots[0] == (self._first_slot + 1) % fitted.normalizer.slots  # a guessed hour may jump
+        again = self._search is None or not np.array_equal(present, self._present) or not moved_on
+        self._first_slot = int(slots[0])
+        if again:
+            k = min(self._settings.neighbors, len(fitted.bank))
+            self._search = fitted.bank.stream(present, k, self._settings.exponent)
+            self._present = present
+        neighbors = None
+        for place in range(0 if again else fitted.lookback - 1, fitted.lookback):
+            step = self._values[None, place : place + 1, present]
+            normal = fitted.normalizer.normalize(step, slots[None, place : place + 1], present)
+            neighbors = self._search.push(normal[0, 0], shared=self._shared(place, slots))  # type: ignore[union-attr]
+        if neighbors is None:
+            raise RuntimeError("the search of the bank gave no answer after a whole window")
+        return neighbors
 
     def _slots(self, present: NDArray[np.int64]) -> NDArray[np.int64]:
-        engine = self.engine
-        if engine.space.slots == 1:
-            return np.zeros(engine.lookback, dtype=np.int64)
+        """Return the slots of the day of the steps in memory, [t]."""
+        fitted = self._fitted
+        if fitted.normalizer.slots == 1:
+            return np.zeros(fitted.lookback, dtype=np.int64)
         times = self._window_times()
         if times is not None:
-            return slot_of_day(times, engine.space.slots)
-        first = engine.space.guess_slots(self.values[None][:, :, present], present)
-        return (first[0] + np.arange(engine.lookback)) % engine.space.slots
+            return slot_of_day(times, fitted.normalizer.slots)
+        first = fitted.normalizer.guess_slots(self._values[None][:, :, present], present)
+        return (first[0] + np.arange(fitted.lookback)) % fitted.normalizer.slots
 
-    def _shared(self, place: int, slots: NDArray[np.int64], settings: Settings) -> NDArray[np.float32] | None:
+    def _shared(self, place: int, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
         features = self._features()
-        own = None if features is None else features[place]
-        return shared_features(own, slots[place], self.engine.space.slots, settings, self.engine.time_of_day_weight)
+        return self._fitted.shared_at(None if features is None else features[place], slots[place])
 
     def _row(self, step: Any) -> NDArray[np.float32]:
-        """One step over all variables, NaN where nothing came."""
+        """Return one step over all variables, NaN where nothing came."""
         if hasattr(step, "to_dict") and not isinstance(step, Mapping):
             step = step.to_dict()
-        if isinstance(step, Mapping):
-            unknown = [str(name) for name in step if str(name) not in self._places]
-            if unknown:
-                raise InputError(f"step names {unknown[0]!r}, which is not among the {self.engine.n} variables")
-            row = np.full(self.engine.n, np.nan, dtype=np.float32)
-            for name, value in step.items():
-                try:
-                    row[self._places[str(name)]] = np.nan if value is None else float(value)
-                except (TypeError, ValueError):
-                    raise InputError(f"step has {value!r} for {str(name)!r}, which is not a number") from None
-        else:
-            row = self._plain_row(step)
+        row = self._named_row(step) if isinstance(step, Mapping) else self._plain_row(step)
         if np.isinf(row).any():
-            name = self.frame.variables[int(np.flatnonzero(np.isinf(row))[0])]
+            name = self._metadata.variables[int(np.flatnonzero(np.isinf(row))[0])]
             raise InputError(f"step has an infinity for {name!r}: mark a missing reading as NaN")
+        return row
+
+    def _named_row(self, step: Mapping[Any, Any]) -> NDArray[np.float32]:
+        unknown = [str(name) for name in step if str(name) not in self._places]
+        if unknown:
+            raise InputError(f"step names {unknown[0]!r}, which is not among the {self._fitted.n} variables")
+        row = np.full(self._fitted.n, np.nan, dtype=np.float32)
+        for name, value in step.items():
+            try:
+                row[self._places[str(name)]] = np.nan if value is None else float(value)
+            except (TypeError, ValueError):
+                raise InputError(f"step has {value!r} for {str(name)!r}, which is not a number") from None
         return row
 
     def _plain_row(self, step: ArrayLike) -> NDArray[np.float32]:
@@ -111,51 +211,58 @@ class Live:
             row = np.array(step, dtype=np.float32)
         except (TypeError, ValueError):
             raise InputError(f"step must be numbers, or a mapping of names to numbers, got {step!r}") from None
-        if row.shape != (self.engine.n,):
+        if row.shape != (self._fitted.n,):
             raise InputError(
-                f"step must have a reading (or NaN) for each of the {self.engine.n} variables, got shape {row.shape}; "
+                f"step must have a reading (or NaN) for each of the {self._fitted.n} variables, got shape {row.shape}; "
                 "give a mapping of names to readings for fewer"
             )
         return row
 
     def _take_time(self, time: Any) -> None:
         """Keep the time of the step; one left out is one step after the last."""
-        if time is None:
-            if not self.times:
-                if self.frame.time_features:
-                    raise InputError(
-                        f"time is needed at the first step: the model looks at {self.frame.time_features[0]}"
-                    )
-                return
-            follows = self.frame.next_time(self.times[-1])
-            if follows is None:
-                raise InputError("time is needed at every step: the wrapper was fitted on a single one")
-            moment = follows
-        else:
-            try:
-                moment = np.datetime64(time, "ns")
-            except (TypeError, ValueError):
-                raise InputError(f"time must be a moment such as '2024-01-01 12:00', got {time!r}") from None
-            if self.count and not self.times:
+        moment = self._following_time() if time is None else self._checked_time(time)
+        if moment is None:
+            return
+        lookback = self._fitted.lookback
+        self._times = [*self._times[-lookback + 1 :], moment] if lookback > 1 else [moment]
+
+    def _following_time(self) -> np.datetime64 | None:
+        if not self._times:
+            if self._metadata.time_features:
                 raise InputError(
-                    "time was left out at earlier steps of this stream: call reset() and give it from the first"
+                    f"time is needed at the first step: the model looks at {self._metadata.time_features[0]}"
                 )
-            if self.times and moment <= self.times[-1]:
-                raise InputError(f"time must move on: {moment} is not after {self.times[-1]}, the step before")
-            expected = self.frame.next_time(self.times[-1]) if self.times else None
-            if expected is not None and moment != expected:
-                apart = self.frame.freq or self.frame.step
-                raise InputError(
-                    f"time jumped from {self.times[-1]} to {moment}, and steps are {apart} apart: push "
-                    "a step of NaN for each that is missing, or call reset()"
-                )
-        self.times = [*self.times[-self.engine.lookback + 1 :], moment] if self.engine.lookback > 1 else [moment]
+            return None
+        follows = self._metadata.next_time(self._times[-1])
+        if follows is None:
+            raise InputError("time is needed at every step: the wrapper was fitted on a single one")
+        return follows
+
+    def _checked_time(self, time: Any) -> np.datetime64:
+        try:
+            moment = np.datetime64(time, "ns")
+        except (TypeError, ValueError):
+            raise InputError(f"time must be a moment such as '2024-01-01 12:00', got {time!r}") from None
+        if self._count and not self._times:
+            raise InputError(
+                "time was left out at earlier steps of this stream: begin a new stream and give it from the first step"
+            )
+        if self._times and moment <= self._times[-1]:
+            raise InputError(f"time must move on: {moment} is not after {self._times[-1]}, the step before")
+        expected = self._metadata.next_time(self._times[-1]) if self._times else None
+        if expected is not None and moment != expected:
+            step = self._metadata.freq or self._metadata.step
+            raise InputError(
+                f"time jumped from {self._times[-1]} to {moment}, and steps are {step} apart: push a step of NaN for "
+                "each that is missing, or begin a new stream"
+            )
+        return moment
 
     def _window_times(self) -> NDArray[np.datetime64] | None:
-        return np.array(self.times, dtype="datetime64[ns]") if len(self.times) == self.engine.lookback else None
+        return np.array(self._times, dtype="datetime64[ns]") if len(self._times) == self._fitted.lookback else None
 
     def _features(self) -> NDArray[np.float32] | None:
         times = self._window_times()
-        if not self.frame.time_features or times is None:
+        if not self._metadata.time_features or times is None:
             return None
-        return time_features_of(times, self.frame.time_features)
+        return time_features_of(times, self._metadata.time_features)

@@ -1,9 +1,9 @@
-"""Read a frame that pandas wrote to HDF5, with h5py alone.
+"""Read a frame that pandas wrote to HDF5, with h5py only.
 
-The fixed format (what `DataFrame.to_hdf` writes by default, and what metr-la.h5 is) keeps a group with the columns
-in `axis0`, the index in `axis1`, and blocks of columns of one type in `block<i>_items` and `block<i>_values`. The
-table format keeps rows in one compound dataset; its column names are readable only when every column was written
-as a data column, since otherwise they are pickled, and nothing here is ever unpickled.
+The fixed format (the default of `DataFrame.to_hdf`, and the format of metr-la.h5) has a group with the columns in
+`axis0`, the index in `axis1`, and blocks of columns of one type in `block<i>_items` and `block<i>_values`. The table
+format has the rows in one compound dataset. Its column names can be read only when every column was written as a data
+column: otherwise they are pickled, and nothing is ever unpickled here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from subcast.errors import DataError
 from subcast.names import listed
 
-_AGAIN = "save it again with DataFrame.to_parquet"
+_SAVE_AGAIN = "save it again with DataFrame.to_parquet"
 
 
 def read_hdf5_frame(path: Path, key: str | None = None) -> pd.DataFrame:
@@ -32,31 +32,31 @@ def read_hdf5_frame(path: Path, key: str | None = None) -> pd.DataFrame:
     except DataError:
         raise
     except (ValueError, TypeError):
-        raise DataError(f"{path.name} holds a frame that is empty or not of a plain shape: {_AGAIN}") from None
+        raise DataError(f"{path.name} holds a frame that is empty or has an unknown layout: {_SAVE_AGAIN}") from None
     except (OSError, RuntimeError, KeyError) as error:
         reason = str(error).split("(")[-1].strip(")\"' ") or "unreadable"
-        raise DataError(f"{path.name} is cut short or no HDF5 file ({reason}): fetch it again") from None
+        raise DataError(f"{path.name} is cut short or not an HDF5 file ({reason}): fetch it again") from None
 
 
 def _frame_group(file: Any, key: str | None, path: Path) -> Any:
-    found: list[str] = []
+    frames: list[str] = []
 
     def visit(name: str, item: Any) -> None:
-        if "pandas_type" in item.attrs and not any(name.startswith(f"{outer}/") for outer in found):
-            found.append(name)
+        if "pandas_type" in item.attrs and not any(name.startswith(f"{outer}/") for outer in frames):
+            frames.append(name)
 
     file.visititems(visit)
-    wanted = key.strip("/") if key is not None else None
-    if wanted is not None and wanted not in found:
-        raise DataError(f"key={key!r} names no frame of {path.name} (it holds {listed(found, 8) or 'none'})")
-    if wanted is None and len(found) != 1:
-        state = (
-            f"{len(found)} frames ({listed(found, 8)}): name one with key="
-            if found
-            else f"no frame of pandas: {_AGAIN}"
+    name = key.strip("/") if key is not None else None
+    if name is not None and name not in frames:
+        raise DataError(f"key={key!r} names no frame of {path.name} (it holds {listed(frames, 8) or 'none'})")
+    if name is None and len(frames) != 1:
+        contents = (
+            f"{len(frames)} frames ({listed(frames, 8)}): name one with key="
+            if frames
+            else f"no frame of pandas: {_SAVE_AGAIN}"
         )
-        raise DataError(f"{path.name} holds {state}")
-    return file[wanted or found[0]]
+        raise DataError(f"{path.name} holds {contents}")
+    return file[name or frames[0]]
 
 
 def _read_group(group: Any, path: Path) -> pd.DataFrame:
@@ -65,12 +65,12 @@ def _read_group(group: Any, path: Path) -> pd.DataFrame:
         return _read_fixed(group, path)
     if kind in ("frame_table", "appendable_frame"):
         return _read_table_format(group, path)
-    raise DataError(f"{path.name} holds a pandas {kind!r}, not a frame: {_AGAIN}")
+    raise DataError(f"{path.name} holds a pandas {kind!r}, not a frame: {_SAVE_AGAIN}")
 
 
 def _read_fixed(group: Any, path: Path) -> pd.DataFrame:
     if "axis0" not in group and "axis0_level0" in group:
-        raise DataError(f"{path.name} has columns of several levels: join their names and {_AGAIN}")
+        raise DataError(f"{path.name} has columns of several levels: join their names and {_SAVE_AGAIN}")
     columns = _read_axis(group["axis0"], path)
     frame = pd.DataFrame(index=_read_axis(group["axis1"], path))
     blocks: dict[object, NDArray[Any]] = {}
@@ -96,7 +96,7 @@ def _read_axis(dataset: Any, path: Path) -> pd.Index[Any]:
 
 
 def _zone(name: str) -> str:
-    """The zone's name, or UTC for one that is written in a way that cannot be read."""
+    """Return the name of a zone, or UTC when pandas does not know the zone."""
     try:
         pd.Timestamp(0, tz=name)
     except (KeyError, ValueError, TypeError, OSError):
@@ -114,9 +114,9 @@ def _typed_index(values: NDArray[Any], kind: str) -> pd.Index[Any]:
 
 
 def _plain(dataset: Any, path: Path) -> NDArray[Any]:
-    """The dataset's numbers or text; an array of pickled objects is refused."""
+    """Return the numbers or text of a dataset, or refuse one of pickled objects."""
     if _text(dataset.attrs.get("PSEUDOATOM", "")) == "object" or dataset.dtype.kind == "O":
-        raise DataError(f"{path.name} holds pickled objects, which are never loaded: {_AGAIN}")
+        raise DataError(f"{path.name} holds pickled objects, which are never loaded: {_SAVE_AGAIN}")
     values: NDArray[Any] = dataset[()]
     return values
 
@@ -125,7 +125,7 @@ def _read_table_format(group: Any, path: Path) -> pd.DataFrame:
     dataset = group["table"]
     fields = list(dataset.dtype.names)
     if any(field.startswith("values_block_") for field in fields):
-        raise DataError(f"{path.name} is in pandas' table format, whose column names are pickled: {_AGAIN}")
+        raise DataError(f"{path.name} is in pandas' table format, whose column names are pickled: {_SAVE_AGAIN}")
     rows = dataset[()]
     frame = pd.DataFrame(
         {

@@ -131,29 +131,29 @@ def stream(*, times: bool) -> dict[str, Any]:
 def tuned() -> dict[str, Any]:
     """Settings found by tuning, and a forecast with them."""
     train, val, test = readings().split(LOOKBACK, HORIZON, shares=(0.5, 0.3, 0.2))
-    robust = sc.SubsetForecaster(mixing, progress=False, seconds=3600).fit(train, val)
-    s = robust.settings
+    robust = sc.SubsetForecaster(mixing, progress=False).fit(train, val)
+    s = robust.settings_
     found = {
         "neighbors": np.array(s.neighbors),
         "exponent": np.array(s.exponent),
         "ridge": np.array(s.ridge),
         "correction": np.array(s.correction),
         "lean": np.array(s.regression_share),
-        "blend": np.array(s.blend),
-        "blend_absent": np.array(s.blend_absent),
+        "blend": np.array(s.blend["specialist"]),
+        "blend_absent": np.array(s.blend_absent["specialist"]),
     }
     return found | many(robust, test, present=PRESENT)
 
 
 def trained() -> dict[str, Any]:
     """A model of the package itself, with its own time features and holes."""
-    folder = Path(__file__).parents[1] / "format-2" / "forecaster-mtgnn"
+    folder = Path(__file__).parents[1] / "checkpoints" / "mtgnn"
     rng = np.random.default_rng(5)
     hours = np.arange(480)
     values = 20 + 5 * np.sin(2 * np.pi * (hours[:, None] / 24 + np.arange(5) / 5)) + rng.normal(size=(480, 5))
     values[rng.random(values.shape) < 0.02] = np.nan
     times = np.datetime64("2024-01-01") + hours * np.timedelta64(1, "h")
-    names = ("north", "east", "south", "west", "centre")
+    names = ("north", "east", "south", "west", "center")
     series = sc.Series(values.astype(np.float32), names, times, time_features=("time_of_day",), name="waves")
     train, val, test = series.split(12, 4)
     model = sc.TrainedForecaster.load(folder)

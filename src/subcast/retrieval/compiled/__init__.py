@@ -1,1 +1,1 @@
-"""The compiled kernels of the searches."""
+"""Numba kernels of the searches."""

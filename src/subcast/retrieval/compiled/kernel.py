@@ -1,9 +1,9 @@
-"""The compiled core: step distances, their sums over windows, and the k smallest.
+"""Basic kernels: distances of single steps, their sums over windows, and the k smallest distances.
 
-One order of summation everywhere: over the rows compared within a step, then over the steps, oldest first. So
-the searches agree to the bit. `data` is [rows, time]; a *row* is one feature of one variable, or one feature that
-all variables share. NaN in a query skips the row for that step; NaN in `data` needs the `holes` paths, which
-count what was compared for every candidate.
+All searches add in the same order: first over the rows of a step, then over the steps, oldest first. Their results
+are therefore identical to the bit. `data` is [rows, time]; a *row* is one feature of one variable, or one feature
+shared by all variables. A row where the query is NaN is skipped for that step. If `data` contains NaN, the functions
+with `holes` in their name or arguments are used: they also count the cells compared for each candidate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _LARGEST = np.float32(np.finfo(np.float32).max)
 _INFINITE = np.float32(np.inf)
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
-# Sums are filtered before they are divided by their count: no quotient below the limit may be lost to rounding.
+# Sums are compared with the limit before they are divided by their count. The margin makes sure that rounding does not
+# reject a sum whose quotient is below the limit.
 _MARGIN = np.float32(1 + 1e-6)
 
 
@@ -58,9 +59,10 @@ def _add(total: Any, x: Any, q: Any, mode: Any, power: Any) -> None:
 
 @compiled
 def _add_four_roots(total: Any, x0: Any, x1: Any, x2: Any, x3: Any, q0: Any, q1: Any, q2: Any, q3: Any) -> None:
-    """Add the roots of four rows, one after the other, entering and leaving the loop once.
+    """Add the square roots of four rows, row by row, in a single loop.
 
-    The processor's root unit is what limits this loop; taking the fourth root by multiplications relieves it.
+    The speed of this loop is limited by the processor's square root unit. The fourth root is therefore computed by
+    multiplications.
     """
     for i in range(total.shape[0]):
         a = total[i] + math.sqrt(abs(x0[i] - q0))
@@ -105,22 +107,22 @@ def _add_present(total: Any, count: Any, x: Any, q: Any, mode: Any, power: Any) 
 
 
 @compiled
-def _add_scaled(total: Any, part: Any, weight: Any) -> None:
+def _add_scaled(total: Any, term: Any, weight: Any) -> None:
     for i in range(total.shape[0]):
-        total[i] += weight * part[i]
+        total[i] += weight * term[i]
 
 
 @compiled
-def _add_product(total: Any, part: Any, weight: Any) -> None:
+def _add_product(total: Any, term: Any, weight: Any) -> None:
     for i in range(total.shape[0]):
-        total[i] += weight[i] * part[i]
+        total[i] += weight[i] * term[i]
 
 
 @compiled
-def add_arrays(total: Any, part: Any) -> None:
-    """Add `part` to `total`, in place."""
+def add_arrays(total: Any, term: Any) -> None:
+    """Add `term` to `total`, in place."""
     for i in range(total.shape[0]):
-        total[i] += part[i]
+        total[i] += term[i]
 
 
 @compiled
@@ -131,41 +133,42 @@ def _add_four_arrays(total: Any, a: Any, b: Any, c: Any, d: Any) -> None:
 
 @compiled
 def step_row(
-    total: Any, extra: Any, data: Any, rows: Any, at: int, q: Any, first: int, own: int, mode: Any, power: Any
+    total: Any, extra: Any, data: Any, rows: Any, begin: int, q: Any, n_readings: int, n_own: int, mode: Any, power: Any
 ) -> None:
-    """Fill `total` with the distances of one query step to the steps `at`, `at` + 1, ... of complete data.
+    """Fill `total` with the distances of one query step to the steps `begin`, `begin` + 1, ... of data without NaN.
 
-    `rows` holds the rows compared: `own` of them cell by cell (the first `first` are the readings), the rest shared
-    by all variables and so weighted by the number of readings that the query has at this step. `q` has one value
-    for each of `rows`, NaN where the query has none. `extra` is scratch of the size of `total`.
+    `rows` are the rows to compare: first `n_readings` rows of readings, then rows of other features of single
+    variables (`n_own` rows together with the readings), then rows of shared features. A shared row has the weight of
+    the number of readings that the query has at this step. `q` has one value for each of `rows`, NaN where the query
+    has none. `extra` is scratch memory of the size of `total`.
     """
-    end = at + total.shape[0]
+    end = begin + total.shape[0]
     total[:] = _ZERO
     present = np.empty(rows.shape[0], np.int64)
-    n_present, n_own, readings = 0, 0, 0
+    n_present, n_own_present, n_readings_present = 0, 0, 0
     for r in range(rows.shape[0]):
         if q[r] == q[r]:
             present[n_present] = r
             n_present += 1
-            n_own += r < own
-            readings += r < first
+            n_own_present += r < n_own
+            n_readings_present += r < n_readings
     done = 0
-    while mode == ROOT and done + 4 <= n_own:
+    while mode == ROOT and done + 4 <= n_own_present:
         a, b, c, d = present[done], present[done + 1], present[done + 2], present[done + 3]
         _add_four_roots(
-            total, data[rows[a], at:end], data[rows[b], at:end], data[rows[c], at:end], data[rows[d], at:end],
-            q[a], q[b], q[c], q[d],
+            total, data[rows[a], begin:end], data[rows[b], begin:end], data[rows[c], begin:end],
+            data[rows[d], begin:end], q[a], q[b], q[c], q[d],
         )  # fmt: skip
         done += 4
-    for place in range(done, n_present):
-        r = present[place]
-        weighted = place >= n_own
+    for position in range(done, n_present):
+        r = present[position]
+        weighted = position >= n_own_present
         if weighted:
             extra[:] = _ZERO
-        # one call for both kinds of row: every call is compiled in place
-        _add(extra if weighted else total, data[rows[r], at:end], q[r], mode, power)
+        # one call for both kinds of row, because numba inlines every call
+        _add(extra if weighted else total, data[rows[r], begin:end], q[r], mode, power)
         if weighted:
-            _add_scaled(total, extra, np.float32(readings))
+            _add_scaled(total, extra, np.float32(n_readings_present))
 
 
 @compiled
@@ -175,39 +178,44 @@ def step_row_holes(
     scratch: Any,
     data: Any,
     rows: Any,
-    at: int,
+    begin: int,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     mode: Any,
     power: Any,
 ) -> None:
-    """Do as `step_row` where `data` holds NaN, counting in `count` what was compared; `scratch` is [3, width]."""
+    """Do the same as `step_row` for data with NaN, and count the cells compared in `count`; `scratch` is [3, width]."""
     width = total.shape[0]
-    end = at + width
-    extra, extra_count, readings = scratch[0, :width], scratch[1, :width], scratch[2, :width]
+    end = begin + width
+    extra, extra_count, reading_counts = scratch[0, :width], scratch[1, :width], scratch[2, :width]
     total[:] = _ZERO
     count[:] = _ZERO
     for r in range(rows.shape[0]):
-        if r == first:
-            readings[:] = count
+        if r == n_readings:
+            reading_counts[:] = count
         if q[r] != q[r]:
             continue
-        weighted = r >= own
+        weighted = r >= n_own
         if weighted:
             extra[:] = _ZERO
             extra_count[:] = _ZERO
         _add_present(
-            extra if weighted else total, extra_count if weighted else count, data[rows[r], at:end], q[r], mode, power
+            extra if weighted else total,
+            extra_count if weighted else count,
+            data[rows[r], begin:end],
+            q[r],
+            mode,
+            power,
         )
         if weighted:
-            _add_product(total, extra, readings)
-            _add_product(count, extra_count, readings)
+            _add_product(total, extra, reading_counts)
+            _add_product(count, extra_count, reading_counts)
 
 
 @compiled
 def sum_shifted(total: Any, ring: Any, oldest: int) -> None:
-    """Fill `total` with the sums over steps, oldest first: row p of the ring enters shifted by p."""
+    """Fill `total` with sums over the steps of the ring, oldest first; the p-th oldest row is shifted by p."""
     steps = ring.shape[0]
     width = total.shape[0]
     total[:] = _ZERO
@@ -228,7 +236,7 @@ def sum_shifted(total: Any, ring: Any, oldest: int) -> None:
 
 @compiled
 def divide_by_counts(total: Any, count: Any, needed: Any) -> None:
-    """Turn sums into means, infinite where fewer than `needed` cells were compared."""
+    """Replace sums by means, or by infinity where fewer than `needed` cells were compared."""
     for i in range(total.shape[0]):
         mean = total[i] / count[i]
         total[i] = mean if count[i] >= needed and mean <= _LARGEST else _INFINITE
@@ -236,7 +244,7 @@ def divide_by_counts(total: Any, count: Any, needed: Any) -> None:
 
 @compiled
 def any_within(values: Any, limit: Any) -> bool:
-    """Return whether any of `values` is at most `limit`; NaN is not."""
+    """Return whether any of `values` is at most `limit`; NaN never is."""
     hit = 0
     for i in range(values.shape[0]):
         hit |= values[i] <= limit
@@ -244,8 +252,8 @@ def any_within(values: Any, limit: Any) -> bool:
 
 
 @compiled
-def place_of(starts: Any, t: int) -> int:
-    """Return the first place in rising `starts` that holds at least `t`."""
+def search_sorted(starts: Any, t: int) -> int:
+    """Return the first position in sorted `starts` whose value is at least `t`."""
     low, high = 0, starts.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -258,7 +266,7 @@ def place_of(starts: Any, t: int) -> int:
 
 @compiled
 def offer(heap_d: Any, heap_i: Any, distance: Any, index: Any) -> None:
-    """Put (distance, index) into a heap of the k smallest, the greatest of them at its root."""
+    """Insert (distance, index) into a heap of the k smallest pairs if it is one of them; the root is the largest."""
     if distance > heap_d[0] or (distance == heap_d[0] and index >= heap_i[0]):
         return
     size = heap_d.shape[0]
@@ -280,20 +288,20 @@ def offer(heap_d: Any, heap_i: Any, distance: Any, index: Any) -> None:
 
 
 @compiled
-def limit_of(heap_d: Any, count: Any) -> Any:
-    """Return the sum above which no mean over `count` cells can enter the heap."""
+def heap_limit(heap_d: Any, count: Any) -> Any:
+    """Return the largest sum over `count` cells whose mean can still enter the heap."""
     return min(heap_d[0] * count * _MARGIN, _LARGEST)
 
 
 @compiled
-def offer_tile(values: Any, count: Any, tile: Any, starts: Any, barred: Any, heap_d: Any, heap_i: Any) -> None:
-    """Offer the windows of a tile, whose summed distances over `count` cells are `values`.
+def offer_tile(values: Any, count: Any, tile: Any, starts: Any, excluded: Any, heap_d: Any, heap_i: Any) -> None:
+    """Offer the windows of a tile to a heap; `values` are their summed distances over `count` cells.
 
-    A tile is (first start, end of starts, kind, first candidate). Of kind FULL every start is a candidate, of kind
-    GAPS some are, and PACKED ones are candidates gathered from anywhere. Windows that start in
-    [barred[0], barred[1]) are passed over; `starts` are all the candidates' starts.
+    A tile is (first start, end of starts, kind, first candidate). Kind FULL: every start is a candidate. Kind GAPS:
+    some starts are candidates. Kind PACKED: the tile is a copy of candidates that may start anywhere. Windows that
+    start in [excluded[0], excluded[1]) are skipped. `starts` are the starts of all candidates.
     """
-    limit = limit_of(heap_d, count)
+    limit = heap_limit(heap_d, count)
     if not any_within(values, limit):
         return
     for a in range(0, values.shape[0], 64):
@@ -305,33 +313,33 @@ def offer_tile(values: Any, count: Any, tile: Any, starts: Any, barred: Any, hea
                 continue
             index = tile[3] + a + i
             if tile[2] == GAPS:
-                index = place_of(starts, tile[0] + a + i)
-            if barred[0] <= starts[index] < barred[1]:
+                index = search_sorted(starts, tile[0] + a + i)
+            if excluded[0] <= starts[index] < excluded[1]:
                 continue
             offer(heap_d, heap_i, chunk[i] / count, index)
-            limit = limit_of(heap_d, count)
+            limit = heap_limit(heap_d, count)
 
 
 @compiled
 def mark_candidates(penalty: Any, start: int, starts: Any) -> None:
-    """Fill `penalty` with 0 where a candidate starts at `start` + i, infinity elsewhere."""
+    """Set penalty[i] to 0 if a candidate starts at `start` + i, and to infinity otherwise."""
     penalty[:] = _INFINITE
-    c = place_of(starts, start)
+    c = search_sorted(starts, start)
     while c < starts.shape[0] and starts[c] < start + penalty.shape[0]:
         penalty[starts[c] - start] = _ZERO
         c += 1
 
 
 @compiled
-def pour(heap_d: Any, heap_i: Any, more_d: Any, more_i: Any) -> None:
-    """Offer all of one heap to another."""
+def merge_heap(heap_d: Any, heap_i: Any, more_d: Any, more_i: Any) -> None:
+    """Offer all entries of one heap to another."""
     for i in range(more_d.shape[0]):
         offer(heap_d, heap_i, more_d[i], more_i[i])
 
 
 @compiled
 def sort_heaps(heaps_d: Any, heaps_i: Any) -> None:
-    """Sort each row's heap in place, by distance, then by index."""
+    """Sort the heap in each row in place, by distance and then by index."""
     size = heaps_d.shape[1]
     for row in range(heaps_d.shape[0]):
         d, j = heaps_d[row], heaps_i[row]

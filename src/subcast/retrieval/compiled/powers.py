@@ -1,9 +1,9 @@
-"""Single-precision |difference|^b that the compiler can turn into vector instructions.
+"""|difference|^b in single precision, written so that the compiler can vectorize it.
 
-b = 0.5 is the processor's own square root (and, in every fourth row, Newton's), b = 1 and b = 2 are trivial, b = 1/3 is
-a division-free Newton iteration, and any other b > 0 goes through base-two logarithm and exponential as polynomials.
-Every multiply-and-add is written out as a fused one, so a value comes out to the same bits whether it sits in the
-vector body of a loop or in its scalar rest.
+b = 0.5 uses the processor's square root, and Newton's method in every fourth row. b = 1 and b = 2 need no power
+function. b = 1/3 uses a Newton iteration without division. Any other b > 0 uses polynomials for the base-two logarithm
+and exponential. Every multiplication followed by an addition is an explicit fused multiply-add, so that the vectorized
+part of a loop and its scalar remainder give identical bits.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _SMALLEST = np.float32(np.finfo(np.float32).tiny)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile with numba: strict arithmetic (NaN stays NaN), no lock held, kept on disk between runs."""
+    """Compile a function with numba: without fastmath (NaN stays NaN), without the GIL, cached on disk."""
     options = {"nogil": True, "error_model": "numpy"}
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that numba may write to
+    except RuntimeError:  # numba found no writable folder for its cache
         return cast(Callable[..., Any], numba.njit(**options)(function))
-    # numba looks for changes in a function's own file alone, but these functions are compiled into one another
-    kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(kept, "_source_stamp"):
-        kept._source_stamp = (kept._source_stamp, _sources_stamp())
+    # numba only checks whether the function's own file changed, but these functions are inlined across files
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = (cache_file._source_stamp, _sources_stamp())
     return cast(Callable[..., Any], dispatcher)
 
 
 @cache
 def _sources_stamp() -> str:
-    """Return a digest of all compiled code of this folder."""
+    """Return a digest of all source files of this folder."""
     digest = sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -54,7 +54,7 @@ def _sources_stamp() -> str:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function of a few scalars that is copied into the loops that use it."""
+    """Compile a function of a few scalars that numba inlines into the loops that call it."""
     return cast(Callable[..., Any], numba.njit(inline="always", error_model="numpy")(function))
 
 
@@ -69,12 +69,12 @@ def _whole(value: int) -> ir.Constant:
     return ir.Constant(_INT, value)
 
 
-# Integer steps are spelled in 32 bits: numba would widen them to 64, which halves the vector width.
+# Integer operations are written in 32 bits: numba would use 64 bits, which halves the vector width.
 
 
 @_intrinsic
 def _exponent(typingctx: Any, d: Any) -> Any:
-    """Return the e of d = 2^e m with m in [sqrt(1/2), sqrt(2))."""
+    """Return e, where d = 2^e * m and m lies in [sqrt(1/2), sqrt(2))."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.bitcast(args[0], _INT)
@@ -86,7 +86,7 @@ def _exponent(typingctx: Any, d: Any) -> Any:
 
 @_intrinsic
 def _mantissa(typingctx: Any, d: Any) -> Any:
-    """Return the m of d = 2^e m with m in [sqrt(1/2), sqrt(2))."""
+    """Return m, where d = 2^e * m and m lies in [sqrt(1/2), sqrt(2))."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.bitcast(args[0], _INT)
@@ -98,7 +98,7 @@ def _mantissa(typingctx: Any, d: Any) -> Any:
 
 @_intrinsic
 def _two_to(typingctx: Any, n: Any) -> Any:
-    """Return 2^n of an integral n in [-127, 128] (0 and infinity at the ends)."""
+    """Return 2^n for a whole number n in [-127, 128]; the two ends give 0 and infinity."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         biased = builder.add(builder.fptosi(args[0], _INT), _whole(127))
@@ -109,7 +109,7 @@ def _two_to(typingctx: Any, n: Any) -> Any:
 
 @_intrinsic
 def _inverse_cube_root_guess(typingctx: Any, d: Any) -> Any:
-    """Return d^(-1/3) to about 4 %, by a third of the exponent."""
+    """Return d^(-1/3) with an error of about 4 %, by dividing the exponent by three."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.sitofp(builder.bitcast(args[0], _INT), _FLOAT)
@@ -121,7 +121,7 @@ def _inverse_cube_root_guess(typingctx: Any, d: Any) -> Any:
 
 @_intrinsic
 def _fused(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    """Compute a * b + c, rounded once."""
+    """Compute a * b + c with a single rounding."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fma(*args)
@@ -131,7 +131,7 @@ def _fused(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
 
 @_intrinsic
 def _inverse_root_guess(typingctx: Any, d: Any) -> Any:
-    """Return a first guess at d^(-1/2), by half of the exponent."""
+    """Return a first approximation of d^(-1/2), by halving the exponent."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         half = builder.lshr(builder.bitcast(args[0], _INT), _whole(1))
@@ -142,9 +142,10 @@ def _inverse_root_guess(typingctx: Any, d: Any) -> Any:
 
 @inlined
 def newton_root(d: Any) -> Any:
-    """Return the square root of d >= 0 without the processor's root, which leaves that free for another value.
+    """Return the square root of d >= 0 by Newton's method, without the processor's square root instruction.
 
-    It differs from the correctly rounded root for 40 of the 2^24 values in [1, 4), by one unit in the last place.
+    The result differs from the correctly rounded root for 40 of the 2^24 values in [1, 4), by one unit in the last
+    place.
     """
     y = _inverse_root_guess(d)
     y = y * _fused(-d, y * y, np.float32(2.38924456))
@@ -158,7 +159,7 @@ def newton_root(d: Any) -> Any:
 
 @inlined
 def cube_root(d: Any) -> Any:
-    """Return d^(1/3) of d >= 0 to about two units in the last place; below 1.2e-38 it returns 0."""
+    """Return d^(1/3) for d >= 0 with an error of about two units in the last place; 0 for d below 1.2e-38."""
     r = _inverse_cube_root_guess(d)
     third = np.float32(1 / 3)
     for _ in range(3):
@@ -172,10 +173,10 @@ def cube_root(d: Any) -> Any:
 
 @inlined
 def general_power(d: Any, b: Any, high: Any, low: Any) -> Any:
-    """Return d^b of d >= 0 and b = high + low > 0 (`high` short, so that high * exponent is exact)."""
+    """Return d^b for d >= 0 and b = high + low > 0; `high` has few bits, so that high * exponent is exact."""
     exponent = _exponent(d)
     f = _mantissa(d) - _ONE
-    # log2(1 + f) / f, paired (Estrin) so that the products do not wait for one another
+    # log2(1 + f) / f as a polynomial in Estrin's scheme: its products do not depend on one another
     f2 = f * f
     f4 = f2 * f2
     p01 = _fused(np.float32(-0.721347451210022), f, np.float32(1.4426950216293335))
@@ -187,10 +188,10 @@ def general_power(d: Any, b: Any, high: Any, low: Any) -> Any:
     p = _fused(p48, f4, _fused(p23, f2, p01))
     whole = high * exponent
     rest = _fused(b, p * f, low * exponent)
-    # adding and taking away 1.5 * 2^23 rounds to the nearest integer
+    # adding and subtracting 1.5 * 2^23 rounds to the nearest integer
     n = (whole + rest + np.float32(12582912.0)) - np.float32(12582912.0)
     z = (whole - n) + rest
-    # 2^z
+    # 2^z as a polynomial
     z2 = z * z
     s01 = _fused(np.float32(0.6931471824645996), z, _ONE)
     s23 = _fused(np.float32(0.05550327152013779), z, np.float32(0.24022650718688965))
@@ -203,7 +204,7 @@ def general_power(d: Any, b: Any, high: Any, low: Any) -> Any:
 
 
 def power_of(exponent: float) -> tuple[int, NDArray[np.float32]]:
-    """Return the kernels' mode for an exponent and its parameters (b, high part, low part).
+    """Return the mode of the kernels for an exponent, and its parameters (b, high part, low part).
 
     >>> power_of(0.5)[0] == ROOT, power_of(1 / 3)[0] == CUBE_ROOT, power_of(0.33)[0] == GENERAL
     (True, True, True)
@@ -211,7 +212,7 @@ def power_of(exponent: float) -> tuple[int, NDArray[np.float32]]:
     try:
         b = float(exponent)
     except (TypeError, ValueError):
-        raise InputError(f"exponent must be a number above 0, got {exponent!r}") from None
+        raise InputError(f"exponent must be a finite number above 0, got {exponent!r}") from None
     if not 0 < b < float("inf"):
         raise InputError(f"exponent must be a finite number above 0, got {exponent!r}")
     fixed = {0.5: ROOT, 1.0: PLAIN, 2.0: SQUARE}

@@ -1,4 +1,4 @@
-"""The compiled part of the query table: range queries on sorted columns, and their intersection."""
+"""Kernels of the query table: range queries on sorted columns, and their intersection."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from subcast.retrieval.compiled.kernel import place_of
+from subcast.retrieval.compiled.kernel import search_sorted
 from subcast.retrieval.compiled.powers import compiled
 
 
 @compiled
 def _first_at_least(x: Any, order: Any, size: int, value: Any) -> int:
-    """Return the first place of the sorted column that holds at least `value`."""
+    """Return the first position in the sorted column whose value is at least `value`."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
@@ -25,7 +25,7 @@ def _first_at_least(x: Any, order: Any, size: int, value: Any) -> int:
 
 @compiled
 def _first_above(x: Any, order: Any, size: int, value: Any) -> int:
-    """Return the first place of the sorted column that holds more than `value`."""
+    """Return the first position in the sorted column whose value is above `value`."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
@@ -37,28 +37,28 @@ def _first_above(x: Any, order: Any, size: int, value: Any) -> int:
 
 
 @compiled
-def range_places(data: Any, rows: Any, orders: Any, columns: Any, sizes: Any, q: Any, ranges: Any, places: Any) -> None:
-    """Fill places [2, t, rows] with where each sub-query's range begins and ends in its sorted column.
+def range_bounds(data: Any, rows: Any, orders: Any, columns: Any, sizes: Any, q: Any, ranges: Any, bounds: Any) -> None:
+    """Fill bounds [2, t, rows] with the first and end positions of each cell's range in its sorted column.
 
-    A column is kept once for all steps: that of step p is the same series, p steps later. Sub-queries without a
-    reading get the range (0, -1).
+    One sorted column serves all steps of a row: the column of step p is the same series, p steps later. Cells
+    without a reading get the positions (0, -1).
     """
     for p in range(q.shape[0]):
         for r in range(rows.shape[0]):
             value = q[p, r]
             if value != value:
-                places[0, p, r], places[1, p, r] = 0, -1
+                bounds[0, p, r], bounds[1, p, r] = 0, -1
                 continue
             x, order = data[rows[r]], orders[columns[r]]
-            places[0, p, r] = _first_at_least(x, order, sizes[columns[r]], value - ranges[r])
-            places[1, p, r] = _first_above(x, order, sizes[columns[r]], value + ranges[r])
+            bounds[0, p, r] = _first_at_least(x, order, sizes[columns[r]], value - ranges[r])
+            bounds[1, p, r] = _first_above(x, order, sizes[columns[r]], value + ranges[r])
 
 
 @compiled
-def _fits(data: Any, rows: Any, q: Any, ranges: Any, start: int, steps: Any, members: Any) -> bool:
-    """Return whether the window at `start` lies within the ranges of the given cells."""
-    for c in range(steps.shape[0]):
-        p, r = steps[c], members[c]
+def _fits(data: Any, rows: Any, q: Any, ranges: Any, start: int, cell_steps: Any, cell_rows: Any) -> bool:
+    """Return whether the window that starts at `start` lies within the ranges of all given cells."""
+    for c in range(cell_steps.shape[0]):
+        p, r = cell_steps[c], cell_rows[c]
         x = data[rows[r], start + p]
         if not (q[p, r] - ranges[r] <= x <= q[p, r] + ranges[r]):
             return False
@@ -73,41 +73,42 @@ def intersect(
     columns: Any,
     q: Any,
     ranges: Any,
-    places: Any,
-    steps: Any,
-    members: Any,
+    bounds: Any,
+    cell_steps: Any,
+    cell_rows: Any,
     starts: Any,
 ) -> Any:
-    """Return the candidates that every sub-query (steps[c], members[c]) admits, in no order.
+    """Return the candidates that lie within the ranges of all cells (cell_steps[c], cell_rows[c]), unordered.
 
-    The first sub-query, which should be the one that admits the fewest, is walked; the others are looked up.
+    The function loops over the range of the first cell, which should be the shortest, and checks the other cells
+    for each of its windows.
     """
-    p, r = steps[0], members[0]
-    low, high = places[0, p, r], places[1, p, r]
-    found = np.empty(high - low, np.int64)
-    n_found = 0
+    p, r = cell_steps[0], cell_rows[0]
+    low, high = bounds[0, p, r], bounds[1, p, r]
+    admitted = np.empty(high - low, np.int64)
+    n_admitted = 0
     order = orders[columns[r]]
     last = data.shape[1] - q.shape[0]
-    for place in range(low, high):
-        start = order[place] - p
+    for position in range(low, high):
+        start = order[position] - p
         if start < 0 or start > last:
             continue
-        if not _fits(data, rows, q, ranges, start, steps, members):
+        if not _fits(data, rows, q, ranges, start, cell_steps, cell_rows):
             continue
-        index = place_of(starts, start)
+        index = search_sorted(starts, start)
         if index < starts.shape[0] and starts[index] == start:
-            found[n_found] = index
-            n_found += 1
-    return found[:n_found]
+            admitted[n_admitted] = index
+            n_admitted += 1
+    return admitted[:n_admitted]
 
 
 @compiled
-def tightness(data: Any, rows: Any, q: Any, ranges: Any, starts: Any, found: Any, tight: Any) -> None:
-    """Fill `tight` with the greatest |difference| / range of each row over the windows found."""
-    tight[:] = 0.0
-    for c in range(found.shape[0]):
-        start = starts[found[c]]
+def tightness(data: Any, rows: Any, q: Any, ranges: Any, starts: Any, windows: Any, ratios: Any) -> None:
+    """Fill `ratios` with the largest |difference| / range of each row over the given windows."""
+    ratios[:] = 0.0
+    for c in range(windows.shape[0]):
+        start = starts[windows[c]]
         for p in range(q.shape[0]):
             for r in range(rows.shape[0]):
                 if q[p, r] == q[p, r]:
-                    tight[r] = max(tight[r], abs(data[rows[r], start + p] - q[p, r]) / ranges[r])
+                    ratios[r] = max(ratios[r], abs(data[rows[r], start + p] - q[p, r]) / ranges[r])

@@ -1,9 +1,10 @@
-"""The compiled loops over tiles of candidates: independent windows, sliding windows, one step of a stream.
+"""Kernels that loop over tiles of candidates: independent windows, sliding windows, one step of a stream.
 
-A tile is a run of window starts that fits the processor's cache together with its partial sums; every query of the
-batch passes over a tile before the next one is loaded. `tiles` is [tiles, 4] as `kernel.offer_tile` describes one.
-The newest tiles come first: where a series drifts, the nearest windows are the recent ones, and good neighbors found
-early spare the rest of the work. `widest` is the greatest number of starts in a tile.
+A tile is a run of window starts, short enough that its data and partial sums fit in the processor's cache. All
+queries of the batch are compared with one tile before the next tile is loaded. `tiles` is [tiles, 4]; the columns are
+described in `kernel.offer_tile`. Tiles are scanned from the newest to the oldest: in a series that drifts the nearest
+windows are recent ones, and when they are found early, more of the other tiles can be skipped. `widest` is the largest
+number of starts in a tile.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from subcast.retrieval.compiled.kernel import (
     add_arrays,
     any_within,
     divide_by_counts,
-    limit_of,
+    heap_limit,
     mark_candidates,
     offer_tile,
-    place_of,
+    search_sorted,
     step_row,
     step_row_holes,
     sum_shifted,
@@ -32,7 +33,7 @@ from subcast.retrieval.compiled.powers import compiled
 
 @compiled
 def rounded_up(width: int) -> int:
-    """Return the next multiple of 32, the floats that vector loops take at a time."""
+    """Return the next multiple of 32, the number of floats that vectorized loops process at a time."""
     return (width + 31) // 32 * 32
 
 
@@ -43,34 +44,57 @@ def window_sums(
     scratch: Any,
     data: Any,
     rows: Any,
-    at: int,
+    begin: int,
     advance: int,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
     limit: Any,
 ) -> Any:
-    """Sum one query's step distances over a tile; return whether all of it passed `limit` before the end.
+    """Sum the step distances of one query over a tile; return True if all sums exceeded `limit` before the last step.
 
-    Step p compares the rows `rows[p]` (or `rows[0]` when there is one row list for all steps) of `data` from
-    `at` + p * `advance` on. `scratch` is [5, width].
+    Step p compares the rows `rows[p]` of `data` (or `rows[0]` if all steps have the same rows), starting at
+    `begin` + p * `advance`. `scratch` is [5, width].
     """
     width = total.shape[0]
     steps = q.shape[0]
-    part, part_count = scratch[3, :width], scratch[4, :width]
+    step_total, step_count = scratch[3, :width], scratch[4, :width]
     total[:] = _ZERO
     count[:] = _ZERO
     for p in range(steps):
-        chosen = rows[min(p, rows.shape[0] - 1)]
+        step_rows = rows[min(p, rows.shape[0] - 1)]
         if holes:
-            step_row_holes(part, part_count, scratch, data, chosen, at + p * advance, q[p], first, own, mode, power)
-            add_arrays(count, part_count)
+            step_row_holes(
+                step_total,
+                step_count,
+                scratch,
+                data,
+                step_rows,
+                begin + p * advance,
+                q[p],
+                n_readings,
+                n_own,
+                mode,
+                power,
+            )
+            add_arrays(count, step_count)
         else:
-            step_row(part, scratch[0, :width], data, chosen, at + p * advance, q[p], first, own, mode, power)
-        add_arrays(total, part)
+            step_row(
+                step_total,
+                scratch[0, :width],
+                data,
+                step_rows,
+                begin + p * advance,
+                q[p],
+                n_readings,
+                n_own,
+                mode,
+                power,
+            )
+        add_arrays(total, step_total)
         if not holes and p + 1 < steps and not any_within(total, limit):
             return True
     return False
@@ -81,21 +105,21 @@ def scan_windows(
     data: Any,
     rows: Any,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
     counts: Any,
     needed: Any,
-    barred: Any,
+    excluded: Any,
     tiles: Any,
     widest: int,
     starts: Any,
     heaps_d: Any,
     heaps_i: Any,
 ) -> None:
-    """Offer every candidate of `tiles` to the heaps of the independent windows `q` [b, t, rows]."""
+    """Compare the independent windows `q` [b, t, rows] with every candidate of `tiles` and update their heaps."""
     scratch = np.empty((5, widest), np.float32)
     sums, cells, penalty = np.empty(widest, np.float32), np.empty(widest, np.float32), np.empty(widest, np.float32)
     one = np.float32(1)
@@ -108,20 +132,25 @@ def scan_windows(
         for j in range(q.shape[0]):
             if counts[j] == _ZERO:
                 continue
-            limit = limit_of(heaps_d[j], counts[j])
-            if window_sums(total, count, scratch, data, rows, start, 1, q[j], first, own, holes, mode, power, limit):
+            limit = heap_limit(heaps_d[j], counts[j])
+            if window_sums(
+                total, count, scratch, data, rows, start, 1, q[j], n_readings, n_own, holes, mode, power, limit
+            ):
                 continue
             if holes:
                 divide_by_counts(total, count, needed[j])
             if not full:
                 add_arrays(total, penalty[:width])
             cells_compared = one if holes else counts[j]
-            offer_tile(total, cells_compared, tiles[tile], starts, barred[j], heaps_d[j], heaps_i[j])
+            offer_tile(total, cells_compared, tiles[tile], starts, excluded[j], heaps_d[j], heaps_i[j])
 
 
 @compiled
 def pack(buffer: Any, data: Any, rows: Any, starts: Any, steps: int) -> None:
-    """Copy the candidates that start at `starts`, one below the other: buffer[p * rows + r, candidate]."""
+    """Copy the candidates that start at `starts` into the columns of buffer [t * rows, candidates].
+
+    Line p * rows + r of the buffer holds row r at step p of each candidate.
+    """
     for p in range(steps):
         for r in range(rows.shape[0]):
             line, source = buffer[p * rows.shape[0] + r], data[rows[r]]
@@ -137,23 +166,24 @@ def scan_packed(
     buffer: Any,
     buffer_view: Any,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
     counts: Any,
     needed: Any,
-    barred: Any,
+    excluded: Any,
     tiles: Any,
     widest: int,
     starts: Any,
     heaps_d: Any,
     heaps_i: Any,
 ) -> None:
-    """Do as `scan_windows` for scattered candidates: gather a tile of them first, then scan the copy.
+    """Do the same as `scan_windows` for scattered candidates: copy a tile of them, then scan the copy.
 
-    `buffer_view` is a read-only view of `buffer`, so that the inner loops are compiled once.
+    `buffer_view` is a read-only view of `buffer`. It has the type of the bank's data, so that the inner loops are
+    compiled only once.
     """
     scratch = np.empty((5, widest), np.float32)
     sums, cells = np.empty(widest, np.float32), np.empty(widest, np.float32)
@@ -165,15 +195,28 @@ def scan_packed(
         for j in range(q.shape[0]):
             if counts[j] == _ZERO:
                 continue
-            limit = limit_of(heaps_d[j], counts[j])
+            limit = heap_limit(heaps_d[j], counts[j])
             if window_sums(
-                total, count, scratch, buffer_view, packed_rows, 0, 0, q[j], first, own, holes, mode, power, limit
+                total,
+                count,
+                scratch,
+                buffer_view,
+                packed_rows,
+                0,
+                0,
+                q[j],
+                n_readings,
+                n_own,
+                holes,
+                mode,
+                power,
+                limit,
             ):
                 continue
             if holes:
                 divide_by_counts(total, count, needed[j])
             cells_compared = one if holes else counts[j]
-            offer_tile(total, cells_compared, tiles[tile], starts, barred[j], heaps_d[j], heaps_i[j])
+            offer_tile(total, cells_compared, tiles[tile], starts, excluded[j], heaps_d[j], heaps_i[j])
 
 
 @compiled
@@ -182,8 +225,8 @@ def measure_windows(
     rows: Any,
     advance: int,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
@@ -194,21 +237,21 @@ def measure_windows(
     starts: Any,
     distances: Any,
 ) -> None:
-    """Write the distance of every candidate of `tiles` from every window of `q` [b, t, rows].
+    """Fill `distances` with the distance of every window of `q` [b, t, rows] to every candidate of `tiles`.
 
-    `rows` and `advance` are those of `window_sums`.
+    `rows` and `advance` are described in `window_sums`.
     """
     scratch = np.empty((5, widest), np.float32)
     sums, cells = np.empty(widest, np.float32), np.empty(widest, np.float32)
     for tile in range(tiles.shape[0] - 1, -1, -1):
         start, end = tiles[tile, 0], tiles[tile, 1]
         total, count = sums[: end - start], cells[: end - start]
-        c0, c1 = place_of(starts, start), place_of(starts, end)
+        c0, c1 = search_sorted(starts, start), search_sorted(starts, end)
         for j in range(q.shape[0]):
             if counts[j] == _ZERO:
                 continue
             window_sums(
-                total, count, scratch, data, rows, start, advance, q[j], first, own, holes, mode, power, _LARGEST
+                total, count, scratch, data, rows, start, advance, q[j], n_readings, n_own, holes, mode, power, _LARGEST
             )
             if holes:
                 divide_by_counts(total, count, needed[j])
@@ -225,22 +268,22 @@ def advance_tile(
     scratch: Any,
     data: Any,
     rows: Any,
-    at: int,
+    begin: int,
     width: int,
     q: Any,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
 ) -> None:
-    """Put the distances of one query step to the steps of a tile into place `slot` of its ring."""
+    """Write the distances of one query step to the steps of a tile into row `slot` of its ring."""
     if holes:
         step_row_holes(
-            ring[slot, :width], ring_count[slot, :width], scratch, data, rows, at, q, first, own, mode, power
+            ring[slot, :width], ring_count[slot, :width], scratch, data, rows, begin, q, n_readings, n_own, mode, power
         )
     else:
-        step_row(ring[slot, :width], scratch[0, :width], data, rows, at, q, first, own, mode, power)
+        step_row(ring[slot, :width], scratch[0, :width], data, rows, begin, q, n_readings, n_own, mode, power)
 
 
 @compiled
@@ -255,14 +298,14 @@ def finish_tile(
     holes: bool,
     cells: Any,
     needed: Any,
-    barred: Any,
+    excluded: Any,
     starts: Any,
     heap_d: Any,
     heap_i: Any,
 ) -> None:
-    """Sum the ring over its steps and offer the windows of the tile."""
+    """Sum the ring over its steps and offer the windows of the tile to the heap."""
     width = tile[1] - tile[0]
-    # whole vectors: what lies beyond the tile's last window is summed for nothing, and not offered
+    # rounded up to whole vectors; the sums beyond the last window of the tile are not used
     wide = rounded_up(width)
     sum_shifted(total[:wide], ring, oldest)
     total = total[:width]
@@ -271,7 +314,7 @@ def finish_tile(
         divide_by_counts(total, count, needed)
     if tile[2] == GAPS:
         add_arrays(total, penalty)
-    offer_tile(total, np.float32(1) if holes else cells, tile, starts, barred, heap_d, heap_i)
+    offer_tile(total, np.float32(1) if holes else cells, tile, starts, excluded, heap_d, heap_i)
 
 
 @compiled
@@ -280,23 +323,24 @@ def scan_sliding(
     rows: Any,
     q: Any,
     steps: int,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
     counts: Any,
     needed: Any,
-    barred: Any,
+    excluded: Any,
     tiles: Any,
     widest: int,
     starts: Any,
     heaps_d: Any,
     heaps_i: Any,
 ) -> None:
-    """Offer every candidate of `tiles` to the heaps of the consecutive windows of `q` [u, rows].
+    """Compare all windows of the consecutive steps `q` [u, rows] with the candidates of `tiles` and update the heaps.
 
-    Each query step is compared once with each step of the tile; windows add `steps` of those rows.
+    Each query step is compared once with each step of the tile. The distance of a window is the sum of `steps` of
+    these step distances.
     """
     room = rounded_up(widest) + steps - 1
     ring = np.zeros((steps, room), np.float32)
@@ -311,13 +355,13 @@ def scan_sliding(
         for u in range(q.shape[0]):
             advance_tile(
                 ring, ring_count, u % steps, scratch, data, rows, start, width + steps - 1,
-                q[u], first, own, holes, mode, power,
+                q[u], n_readings, n_own, holes, mode, power,
             )  # fmt: skip
             j = u - steps + 1
             if j >= 0 and counts[j] > _ZERO:
                 finish_tile(
                     sums, cells, ring, ring_count, (u + 1) % steps, tiles[tile], penalty[:width],
-                    holes, counts[j], needed[j], barred[j], starts, heaps_d[j], heaps_i[j],
+                    holes, counts[j], needed[j], excluded[j], starts, heaps_d[j], heaps_i[j],
                 )  # fmt: skip
 
 
@@ -328,26 +372,27 @@ def scan_pushed(
     q: Any,
     rings: Any,
     ring_counts: Any,
-    places: Any,
+    ring_begins: Any,
     steps: int,
     pushed: int,
-    first: int,
-    own: int,
+    n_readings: int,
+    n_own: int,
     holes: bool,
     mode: Any,
     power: Any,
     cells: Any,
     needed: Any,
-    barred: Any,
+    excluded: Any,
     tiles: Any,
     widest: int,
     starts: Any,
     heap_d: Any,
     heap_i: Any,
 ) -> None:
-    """Take in one more query step `q` [rows] of a stream.
+    """Process one more query step `q` [rows] of a stream and update the heap of its latest window.
 
-    `rings` holds the last steps' rows, a ring [t, width] for each tile, one after the other from `places[tile]` on.
+    `rings` holds the step distances of the latest steps: a ring [t, width] for each tile, which begins at
+    `ring_begins[tile]`.
     """
     room = rounded_up(widest) + steps - 1
     scratch = np.empty((3, room), np.float32)
@@ -356,12 +401,12 @@ def scan_pushed(
         start, width = tiles[tile, 0], tiles[tile, 1] - tiles[tile, 0]
         full = tiles[tile, 2] != GAPS
         ring_width = rounded_up(width) + steps - 1
-        a, z = places[tile], places[tile] + steps * ring_width
+        a, z = ring_begins[tile], ring_begins[tile] + steps * ring_width
         ring = rings[a:z].reshape(steps, ring_width)
         ring_count = ring_counts[a:z].reshape(steps, ring_width) if holes else ring
         advance_tile(
             ring, ring_count, pushed % steps, scratch, data, rows, start, width + steps - 1,
-            q, first, own, holes, mode, power,
+            q, n_readings, n_own, holes, mode, power,
         )  # fmt: skip
         if pushed + 1 < steps or cells == _ZERO:
             continue
@@ -369,5 +414,5 @@ def scan_pushed(
             mark_candidates(penalty[:width], start, starts)
         finish_tile(
             sums, compared, ring, ring_count, (pushed + 1) % steps, tiles[tile], penalty[:width],
-            holes, cells, needed, barred, starts, heap_d, heap_i,
+            holes, cells, needed, excluded, starts, heap_d, heap_i,
         )  # fmt: skip

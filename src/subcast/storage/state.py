@@ -1,0 +1,66 @@
+"""What a part of the package keeps on disk: plain facts, arrays, and files as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The state of an object, of which its class can make it again.
+
+    Parameters
+    ----------
+    facts
+        plain values that JSON can hold
+    arrays
+        NumPy arrays by name; a name may have dots
+    blobs
+        whole files as bytes, by a name that ends in the file's suffix ("weights.safetensors")
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outer = State.join({"version": 3}, bank=State({"lookback": 12}, {"rows": np.zeros(2)}), moments=None)
+    >>> outer.facts, list(outer.arrays)
+    ({'version': 3, 'bank': {'lookback': 12}}, ['bank.rows'])
+    >>> outer.part("bank").facts, list(outer.part("bank").arrays), outer.part("moments")
+    ({'lookback': 12}, ['rows'], None)
+    """
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def join(cls, own_facts: Mapping[str, Any], /, **parts: State | None) -> State:
+        """Return one state that holds some facts and the states of named parts; a part of None is left out."""
+        joined = cls(dict(own_facts))
+        for name, part in parts.items():
+            if part is not None:
+                joined.facts[name] = part.facts
+                joined.arrays.update({f"{name}.{key}": array for key, array in part.arrays.items()})
+                joined.blobs.update({f"{name}.{key}": blob for key, blob in part.blobs.items()})
+        return joined
+
+    def part(self, name: str) -> State | None:
+        """Return the state of a part that `join` was given, None if there is none."""
+        if name not in self.facts:
+            return None
+        start = f"{name}."
+        return State(
+            self.facts[name],
+            {key.removeprefix(start): array for key, array in self.arrays.items() if key.startswith(start)},
+            {key.removeprefix(start): blob for key, blob in self.blobs.items() if key.startswith(start)},
+        )
+
+    def needed_part(self, name: str) -> State:
+        """Return the state of a part that must be there."""
+        part = self.part(name)
+        if part is None:
+            raise KeyError(name)
+        return part

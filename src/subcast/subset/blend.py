@@ -1,0 +1,69 @@
+"""The blend: how much each expert counts, by step ahead and by how many variables are present."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Shares of experts: each is mixed in turn into the forecast of those before it.
+
+    Parameters
+    ----------
+    shares
+        at which |S| / N the rows are given, in increasing order
+    rows
+        by expert, [shares, h]: the expert's share of the forecast; between shares it is interpolated
+    fades
+        whether the experts' shares tend to 0 as S approaches all variables
+
+    Examples
+    --------
+    >>> blend = Blend((0.2, 0.6), {"specialist": ((0.4, 0.6), (0.2, 0.2))})
+    >>> blend.share_of("specialist", 0.4).round(3), blend.share_of("specialist", 0.8).round(3)
+    (array([0.3, 0.4]), array([0.1, 0.1]))
+    >>> blend.share_of("specialist", 1.0)
+    array([0., 0.])
+    """
+
+    shares: tuple[float, ...]
+    rows: Mapping[str, Rows]
+    fades: bool = True
+
+    def share_of(self, expert: str, present_share: float) -> NDArray[np.float64]:
+        """Return an expert's share of each step, [h], when this share of the variables is present."""
+        table = np.asarray(self.rows[expert], dtype=np.float64)  # [shares, h]
+        last = np.zeros(table.shape[1]) if self.fades else table[-1]
+        knots = np.append(self.shares, 1.0)
+        return np.array([np.interp(present_share, knots, column) for column in np.vstack([table, last]).T])
+
+    def combine(
+        self,
+        first: NDArray[np.float32],
+        others: Mapping[str, Callable[[], NDArray[np.float32]]],
+        present_share: float,
+    ) -> NDArray[np.float32]:
+        """Return the blended forecast, [b, h, s].
+
+        Parameters
+        ----------
+        first
+            the forecast of the first expert
+        others
+            by expert, what makes its forecast; called only when the expert has a share
+        present_share
+            |S| / N
+        """
+        mean = first
+        for expert in self.rows:
+            share = self.share_of(expert, present_share).astype(np.float32)[:, None]  # [h, 1]
+            if share.any():
+                mean = (1 - share) * mean + share * others[expert]()
+        return mean

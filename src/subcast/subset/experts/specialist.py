@@ -1,0 +1,44 @@
+"""The specialist for S: what followed the neighbors, plus a ridge regression on S; no pass of the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.storage.state import State
+from subcast.subset.completion import Completed
+from subcast.windows import Windows
+
+if TYPE_CHECKING:
+    from subcast.subset.fitted import Fitted
+
+
+class Specialist:
+    """The center of the neighbors' futures, corrected by what a regression makes of their error on S."""
+
+    name = "specialist"
+
+    def fit(self, train: Windows, fitted: Fitted) -> None:
+        """Learn nothing of its own: bank and moments are fitted already."""
+
+    def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the forecast of S or of the absent variables, [b, h, s]."""
+        fitted, settings, regression = done.fitted, done.settings, done.regression
+        normal = fitted.bank.pool_futures(
+            done.neighbors.index, done.weights, variables, fitted.horizon, settings.center
+        )
+        if settings.regression_share > 0 and regression is not None and done.solved is not None:
+            normal = normal + np.float32(settings.regression_share) * regression.future(done.solved, variables)
+        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
+        return fitted.normalizer.restore(normal, slots, variables)
+
+    def state(self) -> State:
+        """Return nothing: bank and moments are kept by the wrapper."""
+        return State()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the expert."""
+        return cls()

@@ -1,0 +1,112 @@
+"""Names, times and units of the data that a wrapper was fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.storage.state import State
+from subcast.tables.rates import fixed_step
+from subcast.windows import Windows
+
+_FACTS = ("freq", "unit", "name", "protocol", "lookback", "horizon")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingMetadata:
+    """Names, times and units of the training data.
+
+    Parameters
+    ----------
+    variables, time_features, freq, unit, name
+        as in the training series
+    protocol
+        name of the data protocol of the training windows
+    lookback, horizon
+        sizes of the training windows
+    times
+        [t] of the steps of the training series, or None
+    """
+
+    variables: tuple[str, ...]
+    time_features: tuple[str, ...]
+    freq: str | None
+    unit: str
+    name: str
+    protocol: str
+    lookback: int
+    horizon: int
+    times: NDArray[np.datetime64] | None
+
+    @classmethod
+    def of(cls, train: Windows) -> TrainingMetadata:
+        """Return the metadata of the training windows."""
+        series = train.series
+        return cls(
+            variables=series.variables,
+            time_features=series.time_features,
+            freq=series.freq,
+            unit=series.unit,
+            name=series.name,
+            protocol=train.protocol.name,
+            lookback=train.lookback,
+            horizon=train.horizon,
+            times=series.times,
+        )
+
+    def state(self) -> State:
+        """Return what is kept on disk."""
+        facts = {name: getattr(self, name) for name in _FACTS}
+        facts |= {"variables": list(self.variables), "time_features": list(self.time_features)}
+        times = {} if self.times is None else {"times": self.times.astype("datetime64[ns]").view(np.int64)}
+        return State(facts, dict(times))
+
+    @classmethod
+    def from_state(cls, state: State) -> TrainingMetadata:
+        """Return the metadata that `state` described."""
+        times = state.arrays["times"].view("datetime64[ns]") if "times" in state.arrays else None
+        facts: dict[str, Any] = {name: state.facts[name] for name in _FACTS}
+        facts |= {name: tuple(state.facts[name]) for name in ("variables", "time_features")}
+        return cls(**facts, times=times)
+
+    @property
+    def step(self) -> np.timedelta64 | None:
+        """Time from one step to the next; None without times."""
+        if self.times is None or len(self.times) < 2:
+            return None
+        return np.median(np.diff(self.times).astype("timedelta64[ns]").view(np.int64)).astype("timedelta64[ns]")
+
+    def steps_after(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
+        """Return the times of the steps ahead, [b, h], of windows that begin at some times."""
+        if begins is None or self.step is None:
+            return None
+        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: by the calendar
+            count = self.lookback + self.horizon
+            rows = [_calendar(begin, count, self.freq)[self.lookback :] for begin in begins]
+            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), self.horizon)
+        first = begins.astype("datetime64[ns]")[:, None]
+        return np.asarray(first + self.step * (self.lookback + np.arange(self.horizon)), dtype="datetime64[ns]")
+
+    def next_time(self, moment: np.datetime64) -> np.datetime64 | None:
+        """Return the time of the step after a moment."""
+        if self.freq is not None and fixed_step(self.freq) is None:
+            return _calendar(moment, 2, self.freq)[1]
+        return None if self.step is None else moment + self.step
+
+    def last_times(self, starts: NDArray[np.int64]) -> NDArray[np.datetime64] | None:
+        """Return the last times of training windows that begin at some steps; NaT where the step is -1."""
+        if self.times is None:
+            return None
+        ends = self.times[np.maximum(starts, 0) + self.lookback - 1].astype("datetime64[ns]")
+        return np.where(starts >= 0, ends, np.datetime64("NaT"))
+
+
+def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:
+    """Return `count` moments of a calendar rate, from the first on."""
+    import pandas as pd
+
+    found: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
+    return found

@@ -1,0 +1,92 @@
+"""The two methods, each to be read from top to bottom: `paper` is the published one, `pooled` the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.retrieval import Neighbors
+from subcast.subset.arrived import Arrived
+from subcast.subset.fitted import Fitted
+from subcast.subset.methods.paper import PaperMethod
+from subcast.subset.methods.pooled import PooledMethod
+from subcast.subset.settings import Settings
+
+_WINDOWS_AT_ONCE = 256
+
+
+class Method(Protocol):
+    """A way from windows and S to a forecast."""
+
+    def forecast(
+        self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, *, absent: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the forecast of S, then on request of the other variables, [b, h, s], and the weights [b, k]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MethodForecast:
+    """A forecast with the neighbors it is based on.
+
+    Parameters
+    ----------
+    mean
+        [b, h, s], raw units
+    neighbors
+        the nearest training windows
+    weights
+        [b, k], how much each counts
+    """
+
+    mean: NDArray[np.float32]
+    neighbors: Neighbors
+    weights: NDArray[np.float32]
+
+
+def make_method(fitted: Fitted, settings: Settings) -> Method:
+    """Return the method that the settings ask for."""
+    return PooledMethod(fitted, settings) if settings.pool else PaperMethod(fitted, settings)
+
+
+def forecast_windows(
+    fitted: Fitted,
+    settings: Settings,
+    arrived: Arrived,
+    present: NDArray[np.int64],
+    *,
+    absent: bool = False,
+    neighbors: Neighbors | None = None,
+) -> MethodForecast:
+    """Forecast any number of windows, some at a time.
+
+    Parameters
+    ----------
+    fitted, settings
+        what was learned, and how it is used
+    arrived, present
+        the windows, and S in increasing order
+    absent
+        forecast the absent variables too
+    neighbors
+        the nearest training windows, when they are known already
+    """
+    if not len(arrived):
+        none = Neighbors(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
+        none = none if neighbors is None else neighbors
+        mean = np.zeros((0, fitted.horizon, len(fitted.order(present, absent))), dtype=np.float32)
+        return MethodForecast(mean, none, none.distance)
+    if neighbors is None:
+        neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
+    method = make_method(fitted, settings)
+    means, weights = [], []
+    for first in range(0, len(arrived), _WINDOWS_AT_ONCE):
+        batch = slice(first, first + _WINDOWS_AT_ONCE)
+        near = Neighbors(neighbors.index[batch], neighbors.distance[batch])
+        mean, weight = method.forecast(arrived[batch], present, near, absent=absent)
+        means.append(mean)
+        weights.append(weight)
+    return MethodForecast(np.concatenate(means), neighbors, np.concatenate(weights))

@@ -1,0 +1,159 @@
+"""From a method's forecast to what the user gets: intervals, quality, neighbors with their times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.forecast import Forecast
+from subcast.retrieval import Neighbors
+from subcast.subset.arrived import Arrived
+from subcast.subset.completion import weigh_by_distance
+from subcast.subset.conformal import Calibration
+from subcast.subset.fitted import Fitted
+from subcast.subset.metadata import TrainingMetadata
+from subcast.subset.methods import MethodForecast, forecast_windows
+from subcast.subset.settings import Settings
+from subcast.tables.live import Recent
+
+_GOOD, _FAIR = 2.0, 10.0  # per cent of expected gap up to which a forecast is called good, and fair
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastMaker:
+    """What turns windows and S into a `Forecast`."""
+
+    fitted: Fitted
+    metadata: TrainingMetadata
+    settings: Settings
+    calibration: Calibration | None
+
+    def single(
+        self,
+        window: Recent,
+        slots: NDArray[np.int64],
+        neighbors: Neighbors | None,
+        *,
+        absent: bool,
+        levels: tuple[float, ...],
+    ) -> Forecast:
+        """Return the forecast of one window, with its history and the paths of its neighbors."""
+        present = np.flatnonzero(~np.isnan(window.values).all(axis=0))
+        features = None if window.features is None else window.features[None]
+        arrived = Arrived(window.values[None], features, slots)
+        begins = None if window.times is None else window.times[:1]
+        times = self.metadata.steps_after(begins)
+        batch, near = self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=neighbors)
+        variables = self.fitted.order(present, absent)
+        index = near.index[0][near.index[0] >= 0]
+        return replace(
+            batch[0],
+            history=window.values[:, variables],
+            history_times=window.times,
+            paths=partial(self.fitted.paths_of, index, variables) if index.size else None,
+        )
+
+    def batch(
+        self,
+        arrived: Arrived,
+        present: NDArray[np.int64],
+        times: NDArray[np.datetime64] | None,
+        *,
+        absent: bool,
+        levels: tuple[float, ...],
+    ) -> Forecast:
+        """Return the forecasts of many windows with the same S."""
+        return self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=None)[0]
+
+    def _batch(
+        self,
+        arrived: Arrived,
+        present: NDArray[np.int64],
+        times: NDArray[np.datetime64] | None,
+        *,
+        absent: bool,
+        levels: tuple[float, ...],
+        neighbors: Neighbors | None,
+    ) -> tuple[Forecast, Neighbors]:
+        fitted, calibration = self.fitted, self.calibration
+        variables = fitted.order(present, absent)
+        has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
+        complete = len(present) == fitted.n and bool(has_reading.all())
+        if complete:
+            made = self._plain(arrived, present, neighbors, with_neighbors=calibration is not None and bool(levels))
+        else:
+            made = forecast_windows(fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors)
+        share = len(present) / fitted.n
+        read_share = float(has_reading.mean()) * share if has_reading.size else share  # holes count as absent
+        gap = None if calibration is None else calibration.gap_at(read_share)
+        starts = fitted.starts_of(made.neighbors)
+        observed = np.zeros((len(made.mean), len(variables)), dtype=np.float32)
+        observed[:, : len(present)] = has_reading.mean(axis=1)
+        forecast = Forecast(
+            variables=tuple(self.metadata.variables[i] for i in variables),
+            mean=made.mean,
+            levels=levels if calibration is not None else (),
+            bounds=self._bounds(arrived, made, present, variables, levels),
+            observed=observed,
+            observed_share=has_reading.mean(axis=(1, 2)) * share,
+            times=times,
+            neighbor_index=starts,
+            neighbor_distance=made.neighbors.distance,
+            weights=made.weights,
+            neighbor_times=self.metadata.last_times(starts),
+            quality=_quality(complete, gap, read_share, self._least_share()),
+            expected_gap=0.0 if complete else gap,
+            freq=self.metadata.freq,
+            unit=self.metadata.unit,
+        )
+        return forecast, made.neighbors
+
+    def _least_share(self) -> float:
+        return 0.0 if self.calibration is None else float(self.calibration.shares[0])
+
+    def _plain(
+        self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors | None, *, with_neighbors: bool
+    ) -> MethodForecast:
+        """Return the model's own forecast; neighbors are needed for its intervals only."""
+        mean = self.fitted.plain_forecast(arrived)
+        if neighbors is None and with_neighbors:
+            neighbors = self.fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
+        if neighbors is None:
+            count = len(mean)
+            neighbors = Neighbors(np.zeros((count, 0), dtype=np.int64), np.zeros((count, 0), dtype=np.float32))
+        return MethodForecast(mean, neighbors, weigh_by_distance(neighbors, self.settings))
+
+    def _bounds(
+        self,
+        arrived: Arrived,
+        made: MethodForecast,
+        present: NDArray[np.int64],
+        variables: NDArray[np.int64],
+        levels: tuple[float, ...],
+    ) -> NDArray[np.float32] | None:
+        """Return the bounds of the intervals, [levels, 2, b, h, s]."""
+        if self.calibration is None or not levels:
+            return None
+        share = len(present) / self.fitted.n
+        unit = self.fitted.uncertainty_scale(arrived, made.neighbors, variables)  # [b, h, s]
+        bounds = np.empty((len(levels), 2, *made.mean.shape), dtype=np.float32)
+        for place, level in enumerate(levels):
+            quantiles = [self.calibration.bounds(level, share, present, absent=False)]
+            if len(variables) > len(present):
+                quantiles.append(self.calibration.bounds(level, share, variables[len(present) :], absent=True))
+            bounds[place] = made.mean + np.concatenate(quantiles, axis=2)[:, None] * unit
+        return bounds
+
+
+def _quality(complete: bool, gap: float | None, share: float, least: float) -> str:
+    """Return a word for a dashboard; never "good" with less than half of the smallest share in validation."""
+    if complete:
+        return "full"
+    if gap is None:  # nothing was measured: go by how much is present
+        return "good" if share >= 0.85 else "fair" if share >= 0.5 else "poor"
+    if gap > _FAIR:
+        return "poor"
+    return "good" if gap <= _GOOD and share >= 0.5 * least else "fair"

@@ -1,0 +1,202 @@
+"""Text files: separators, encodings, headers, decimal commas, and dirty cells."""
+
+import bz2
+import gzip
+import lzma
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from subcast.errors import DataError
+from table_samples import CSV, CSV_VALUES, NAN, days_of
+
+
+class TestText:
+    def test_a_plain_csv_is_read_without_a_word(self, read):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table = read(CSV)
+        assert table.variables == ("a", "b")
+        assert table.values.tolist() == CSV_VALUES
+        assert days_of(table) == ["2024-01-01", "2024-01-02", "2024-01-03"]
+
+    @pytest.mark.parametrize(
+        ("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), ("", bytes)]
+    )
+    def test_packed(self, read, ending, pack):
+        assert read(pack(CSV.encode()), f"table.txt{ending}").values.tolist() == CSV_VALUES
+
+    @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+    def test_separators(self, read, separator):
+        assert read(CSV.replace(",", separator)).values.tolist() == CSV_VALUES
+
+    def test_spaces_between_numbers(self, read):
+        assert read("1 2.5\n2  3.5\n4\t5.5\n", "table.txt").values.tolist() == CSV_VALUES
+
+    def test_semicolons_and_decimal_commas(self, read):
+        text = CSV.replace(",", ";").replace(".5", ",5")
+        assert read(text).values.tolist() == CSV_VALUES
+
+    def test_a_decimal_comma_far_down(self, read):
+        rows = "".join(
+            f"{day:%Y-%m-%d};{place};{place}\n" for place, day in enumerate(pd.date_range("2024", periods=60))
+        )
+        table = read(f"time;a;b\n{rows}2024-03-01;2,25;9\n")
+        assert table.values[-1].tolist() == [2.25, 9]
+
+    def test_one_decimal_comma_among_points_is_text(self, read_with_one_warning):
+        table = read_with_one_warning(CSV.replace(",", ";").replace("3.5", "3,5"))
+        np.testing.assert_array_equal(table.values[:, 1], [2.5, NAN, 5.5])
+
+    def test_commas_in_quotes_belong_to_the_name(self, read):
+        assert read(CSV.replace("a,b", '"a, upper",b')).variables == ("a, upper", "b")
+
+    def test_line_ends_of_windows(self, read):
+        assert read(CSV.replace("\n", "\r\n")).values.tolist() == CSV_VALUES
+
+    def test_blank_lines_are_passed_over(self, read):
+        assert read("\n\n" + CSV.replace("\n", "\n\n")).values.tolist() == CSV_VALUES
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"])
+    def test_encodings(self, read, encoding):
+        table = read(CSV.replace("a,b", "Zürich,b").encode(encoding))
+        assert table.variables == ("Zürich", "b")
+        assert table.freq == "1D"
+
+    def test_remarks_above_the_table_are_passed_over(self, read):
+        assert read("# station 7\n# unit: mm, daily\n" + CSV).values.tolist() == CSV_VALUES
+
+    def test_a_remark_with_as_many_fields_names_the_columns(self, read):
+        assert read("# made by hand\n# " + CSV).variables == ("a", "b")
+
+    def test_one_column(self, read):
+        assert read("a\n1\n2\n3\n").variables == ("a",)
+
+    def test_one_row_has_no_rate(self, read):
+        table = read("time,a\n2024-01-01,1\n")
+        assert (table.values.tolist(), table.freq) == ([[1]], None)
+
+
+class TestHeaders:
+    def test_two_variables_of_one_name_are_refused(self, read):
+        """Which pandas alone would call a and a.1."""
+        with pytest.raises(DataError, match=r"table.csv has 2 variables named 'a': give each"):
+            read("time,a,a\n2024-01-01,1,2\n2024-01-02,3,4\n")
+
+    def test_names_that_differ_only_by_spaces_are_refused(self, read):
+        with pytest.raises(DataError, match=r"has 2 variables named 'a'"):
+            read("time,a, a\n2024-01-01,1,2\n2024-01-02,3,4\n")
+
+    def test_a_name_ending_in_a_number_is_one_of_its_own(self, read):
+        assert read("time,a,a.1\n2024-01-01,1,2\n2024-01-02,3,4\n").variables == ("a", "a.1")
+
+    def test_no_header_numbers_the_variables(self, read):
+        table = read("1,2.5\n2,3.5\n4,5.5\n")
+        assert (table.variables, table.values.tolist()) == (("v0", "v1"), CSV_VALUES)
+
+    def test_no_header_above_dates(self, read):
+        table = read(CSV.partition("\n")[2])
+        assert (days_of(table)[0], table.values.tolist()) == ("2024-01-01", CSV_VALUES)
+
+    def test_no_header_and_a_first_line_with_a_hole(self, read):
+        np.testing.assert_array_equal(read("1.5,,NA\n2,3,4\n").values, [[1.5, NAN, NAN], [2, 3, 4]])
+
+    def test_sensor_numbers_as_header(self, read):
+        assert read("773869,767541\n64.4,67.6\n62.7,68.6\n").variables == ("773869", "767541")
+        assert read("time,773869,767541\n2024-01-01,64,67\n2024-01-02,62,68\n").variables == ("773869", "767541")
+        assert read(",773869,767541\n2024-01-01,64,67\n2024-01-02,62,68\n").variables == ("773869", "767541")
+
+    @pytest.mark.parametrize("first", ["0,1", "1,2"])
+    def test_counted_columns_are_a_header(self, read, first):
+        assert read(f"{first}\n0.5,2.5\n1.5,2.5\n3,4\n").variables == tuple(first.split(","))
+
+    @pytest.mark.parametrize("first", ["0,0", "0,5", "2,1", "2,nan"])
+    def test_whole_readings_above_fractions_are_readings(self, read, first):
+        assert len(read(f"{first}\n0.5,5.5\n1.5,2.5\n").values) == 3
+
+    def test_a_saved_index_is_no_variable(self, read):
+        assert read(",a,b\n0,1,2.5\n1,2,3.5\n2,4,5.5\n").values.tolist() == CSV_VALUES
+
+    def test_a_saved_index_beside_times(self, read):
+        table = read(",time,a,b\n0,2024-01-01,1,2.5\n1,2024-01-02,2,3.5\n2,2024-01-03,4,5.5\n")
+        assert (table.variables, table.freq) == (("a", "b"), "1D")
+
+    def test_a_saved_index_out_of_order(self, read_with_one_warning):
+        table = read_with_one_warning(",a,b\n2,4,5.5\n0,1,2.5\n1,2,3.5\n")
+        assert table.values.tolist() == CSV_VALUES
+        assert table.repairs == ("the row numbers were out of order: sorted",)
+
+    def test_row_names_without_a_header(self, read):
+        table = read("a,b\n2024-01-01,1,2.5\n2024-01-02,2,3.5\n2024-01-03,4,5.5\n")
+        assert (days_of(table)[0], table.values.tolist()) == ("2024-01-01", CSV_VALUES)
+
+    def test_a_comma_at_the_end_of_each_line(self, read):
+        assert read("time,a,b\n2024-01-01,1,2.5,\n2024-01-02,2,3.5,\n2024-01-03,4,5.5,\n").values.tolist() == CSV_VALUES
+
+    def test_a_comma_at_the_end_of_each_line_and_of_the_header(self, read_with_one_warning):
+        table = read_with_one_warning(CSV.replace("\n", ",\n"))
+        assert (table.variables, table.values.tolist()) == (("a", "b"), CSV_VALUES)
+        assert table.repairs == ("1 column has neither a name nor a reading: ignored",)
+
+    def test_a_column_without_a_name(self, read_with_one_warning):
+        table = read_with_one_warning(CSV.replace("a,b", "a,"))
+        assert table.variables == ("a", "column 3")
+        assert table.repairs == ("1 column has no name: called 'column 3'",)
+
+
+class TestDirtyText:
+    def test_everything_at_once_is_one_warning(self, read_with_one_warning):
+        table = read_with_one_warning(
+            "time,a,b,c\n2024-01-01,1,2,7\n2024-01-03,inf,3,7\n2024-01-02,2,error,7\n2024-01-02,3,1,7\n2024-01-05,4,5,7\n"
+        )
+        np.testing.assert_array_equal(table.values[:, :2], [[1, 2], [3, 1], [NAN, 3], [NAN, NAN], [4, 5]])
+        assert table.repairs == (
+            "1 cell was text in 'b': now missing",
+            "1 reading was infinite: now missing",
+            "1 row was out of order: sorted",
+            "1 row repeats a time: merged, the last reading is kept",
+            "1 step was missing from the 1D grid: filled with missing readings",
+            "1 variable is constant ('c'): kept",
+        )
+
+    def test_text_in_a_number_column(self, read_with_one_warning, read):
+        assert read_with_one_warning(CSV.replace("2.5", "n.d.")).repairs == ("1 cell was text in 'b': now missing",)
+        with pytest.raises(DataError, match=r"column 'b' of table.csv holds text \('n.d.'\), not readings"):
+            read(CSV.replace("2.5", "n.d.").replace("3.5", "n.d."))
+
+    def test_a_short_line_misses_its_last_readings(self, read):
+        np.testing.assert_array_equal(read(CSV.replace(",3.5", "")).values[1], [2, NAN])
+
+    def test_a_line_with_too_many_fields_is_refused(self, read):
+        with pytest.raises(DataError, match=r"table.csv is not a table: Expected 3 fields in line 3, saw 4; every"):
+            read(CSV.replace("3.5", "3.5,9"))
+
+    def test_readings_beyond_the_header_are_never_dropped(self, read):
+        """All lines end in a comma, but one far down has a reading after it."""
+        rows = [f"{day:%Y-%m-%d},1,{place}," for place, day in enumerate(pd.date_range("2024", periods=40))]
+        rows[30] += "5"
+        with pytest.raises(DataError, match=r"table.csv is not a table: .*; every line needs the same fields"):
+            read("time,a,b\n" + "\n".join(rows) + "\n")
+
+    def test_an_open_quote_is_refused(self, read):
+        with pytest.raises(DataError, match=r"table.csv is not a table: EOF inside string"):
+            read(CSV.replace("2024-01-02", '"2024-01-02'))
+
+    def test_a_header_alone_is_refused(self, read):
+        with pytest.raises(DataError, match=r"table.csv has 0 rows of 3 columns: there is nothing to read"):
+            read("time,a,b\n")
+
+    def test_only_blank_lines(self, read):
+        with pytest.raises(DataError, match="has only blank lines"):
+            read("\n \n\n")
+
+    def test_numbers_that_are_not_text_at_all(self, read):
+        with pytest.raises(DataError, match=r"table.csv is not text: give the file the ending of its kind"):
+            read(np.arange(50).tobytes())
+
+    def test_options_reach_the_frame(self, read):
+        text = "when,where,pm\n2024-01-01,x,1\n2024-01-01,y,2\n2024-01-02,x,3\n"
+        table = read(text, time="when", id="where", value="pm")
+        assert table.variables == ("x", "y")
