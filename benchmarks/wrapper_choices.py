@@ -19,6 +19,7 @@ from wrapper_records import SHARE, rows_of
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
 from subcast.evaluation import evaluate, forecast_all, wrapped
 from subcast.subset import Settings
+from subcast.subset.experts.specialist import Specialist
 
 NAMES = ("tcn-ecg5000", "tcn-metr-la-29", "tcn-clouds")
 DRAWS, SEED, STEP, WINDOWS = 4, 7, 12, 120
@@ -26,8 +27,8 @@ BASE = Settings(neighbors=20, correction=1.0, ridge=0.1)
 VARIANTS: dict[str, dict[str, Any]] = {
     "as a start: 20 neighbors, exponent 0.5, ridge 0.1": {},
     "no daily profile": {"daily_profile": False},
-    "daily profile, time of day not in the distance": {"clock": 0.0},
-    "time of day in the distance, ten times as much": {"clock": 0.5},
+    "daily profile, time of day not in the distance": {"time_of_day_weight": 0.0},
+    "time of day in the distance, ten times as much": {"time_of_day_weight": 0.5},
     "one scale for all variables": {"per_variable": False},
     "5 neighbors": {"neighbors": 5},
     "50 neighbors": {"neighbors": 50},
@@ -64,8 +65,8 @@ def measure(job: Any) -> dict[str, Any]:
     for name, changes in VARIANTS.items():
         settings = replace(BASE, **changes)
         for part, share in (("model", 0.0), ("specialist", 1.0)):
-            table = ((share,) * HORIZON,) * len(settings.shares)
-            robust = SubsetForecaster(model, settings=replace(settings, blend=table), progress=False).fit(split.train)
+            blend = {Specialist.name: ((share,) * HORIZON,) * len(settings.shares)}
+            robust = SubsetForecaster(model, settings=replace(settings, blend=blend), progress=False).fit(split.train)
             methods[f"{name}|{part}"] = wrapped(robust)
     comparison = evaluate(methods, windows, draws, progress=False)
     variants = {

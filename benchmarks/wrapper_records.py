@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import records
 from numpy.typing import NDArray
-from train_records import CHECKPOINTS, JOBS, Job
+from train_records import CHECKPOINTS, HORIZON, JOBS, Job
 
 from subcast import SubsetForecaster, TrainedForecaster, draw_subsets
 from subcast.forecasters.checkpoint import is_saved_forecaster
@@ -27,11 +27,11 @@ from subcast.comparison import Comparison
 from subcast.evaluation import Method, evaluate, forecast_all, partial_inputs, wrapped
 from subcast.windows import Split, Windows
 from subcast.subset import Settings
-from subcast.subset.validation import split_validation
 from subcast.subset.arrived import Arrived
 from subcast.subset.completion import complete, weigh_by_distance
-from subcast.subset.experts import Specialist
+from subcast.subset.experts.specialist import Specialist
 from subcast.subset.fitted import Fitted
+from subcast.subset.validation import split_validation
 from subcast.subset.tuning import BLENDS, Tuner
 
 SHARE, DRAWS, SEED, STEP = 0.15, 20, 2022, 12
@@ -64,6 +64,7 @@ def run(job: Job) -> None:
     started = time.perf_counter()
     pair = Pair.load(job)
     print(f"{job.name}: {pair.tuned['mae']}", flush=True)
+    passes = passes_a_window(pair)  # before the neighbors' own forecasts are known
     comparisons = {
         "main": evaluate(methods(pair), pair.test, pair.draws, progress=False),
         "parts": evaluate(parts(pair), pair.test, pair.draws[:DRAWS_OF_PARTS], progress=False),
@@ -73,7 +74,7 @@ def run(job: Job) -> None:
     minutes = round((time.perf_counter() - started) / 60, 1)
     path = records.write_record(
         f"wrapper-{job.name}",
-        figures(pair, comparisons),
+        figures(pair, comparisons, passes),
         packages=("numpy", "torch", "numba"),
         command=f"python benchmarks/wrapper_records.py {job.name} --again",
         model=job.model,
@@ -159,16 +160,15 @@ def oracle(pair: Pair) -> Method:
     return lambda windows, present: rows_of(pair.oracle_forecasts, pair.test, windows)[:, :, present]
 
 
-def figures(pair: Pair, comparisons: dict[str, Comparison]) -> dict[str, Any]:
+def figures(pair: Pair, comparisons: dict[str, Comparison], passes: dict[str, float]) -> dict[str, Any]:
     """Return the figures of the record: errors, gaps and intervals, and the tallies that give them again."""
     main, of_parts, tuned = comparisons["main"], comparisons["parts"], pair.tuned
-    wrappers = {"fdw": pair.published, "subcast": tuned["mae"]}
-    calibration = tuned["mae"]._calibration
+    calibration = tuned["mae"].calibration_
     return {
         "step": STEP,
         "test_windows": len(pair.test),
         "every": pair.test.starts.step,
-        "passes_a_window": {name: count_passes(each, pair.test[:50], pair.draws[1]) for name, each in wrappers.items()},
+        "passes_a_window": passes,
         "methods": {name: main.row(name, STEP) for name in main.methods},
         "parts": {name: of_parts.row(name, STEP) for name in of_parts.methods if name != "oracle"},
         "draws_of_parts": DRAWS_OF_PARTS,
@@ -189,24 +189,26 @@ def tuning_summary(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit(model: TrainedForecaster, train: Windows, val: Windows, metric: str) -> SubsetForecaster:
-    """Return the wrapper with its defaults, and enough time for tuning on a busy machine."""
+    """Return the wrapper with its defaults."""
     return SubsetForecaster(model, metric=metric, progress=False).fit(train, val)
 
 
 def ablation(settings: Settings) -> dict[str, Settings]:
     """Return the settings of the parts of the default, one after the other; without pooling, one pass a neighbor."""
-    rows = settings.blend["specialist"]
-    no_specialist = tuple((0.0,) * len(row) for row in rows)
-    only_specialist = tuple((1.0,) * len(row) for row in rows)
-    bare = replace(settings, blend=no_specialist, blend_absent=())
+    bare = replace(settings, blend={}, blend_absent={})
     five = replace(bare, pool=False, neighbors=5, weighting="uniform")
     return {
         "borrow, 5 passes": replace(five, correction=0.0),
         "corrected, 5 passes": replace(five, correction=1.0),
         "pooled, not corrected": replace(bare, correction=0.0),
         "pooled and corrected": replace(bare, correction=settings.correction or 1.0),
-        "specialist alone": replace(settings, blend=only_specialist, blend_absent=()),
+        "specialist alone": only_specialist(settings, HORIZON),
     }
+
+
+def only_specialist(settings: Settings, horizon: int) -> Settings:
+    """Return settings that forecast by the specialist alone."""
+    return replace(settings, blend={Specialist.name: ((1.0,) * horizon,) * len(settings.shares)}, blend_absent={})
 
 
 def rows_of(forecasts: NDArray[np.float32], test: Windows, batch: Windows) -> NDArray[np.float32]:
@@ -220,49 +222,70 @@ def oracle_blend(
 ) -> Method:
     """Return the oracle blended with a specialist given all variables, with a share tuned on validation windows."""
     fitted = robust._fitted
-    everyone = np.arange(fitted.n)
-    settings = replace(robust.settings_, blend=tuple((1.0,) * fitted.horizon for _ in robust.settings_.shares))
-    places = split_validation(val)[0]
-    places = places[:: max(1, len(places) // 150)]
-    tuner = Tuner(fitted, val, places, metric, 0)
-    own = specialist(fitted, tuner.arrived, everyone, settings)
-    model = fitted.run(val.batch(places).inputs)
-    errors = np.stack([tuner.errors(model + np.float32(b) * (own - model), everyone) for b in BLENDS])
-    blend = BLENDS[errors.argmin(axis=0)].astype(np.float32)[:, None]  # [h, 1]
-    best = specialist(fitted, fitted.arrive(test), everyone, settings)
-    blended = (1 - blend) * oracle_forecasts + blend * best
+    all_variables = np.arange(fitted.n)
+    settings = only_specialist(robust.settings_, fitted.horizon)
+    index = split_validation(val)[0]
+    index = index[:: max(1, len(index) // 150)]
+    tuner = Tuner(fitted, val, index, metric, 0)
+    expert = specialist_forecasts(fitted, tuner.arrived, settings)
+    model = fitted.run(val.batch(index).inputs)
+    errors = np.stack(
+        [tuner.errors(model + np.float32(share) * (expert - model), all_variables) for share in BLENDS]
+    )  # [shares, h]
+    shares = BLENDS[errors.argmin(axis=0)].astype(np.float32)[:, None]  # [h, 1]
+    blended = (1 - shares) * oracle_forecasts + shares * specialist_forecasts(fitted, fitted.arrive(test), settings)
     return lambda windows, present: rows_of(blended, test, windows)[:, :, present]
 
 
-def specialist(
-    fitted: Fitted, arrived: Arrived, everyone: NDArray[np.int64], settings: Settings
-) -> NDArray[np.float32]:
-    """Return the specialist's forecasts, given all variables, a few windows at a time."""
-    batches = []
+def specialist_forecasts(fitted: Fitted, arrived: Arrived, settings: Settings) -> NDArray[np.float32]:
+    """Return the specialist's forecasts, given all variables, a few windows at a time, [b, h, n]."""
+    all_variables, batches = np.arange(fitted.n), []
     for first in range(0, len(arrived), 128):
-        part = arrived[first : first + 128]
-        neighbors = fitted.retrieve(part, everyone, settings.neighbors, settings.exponent)
-        done = complete(fitted, settings, part, everyone, neighbors, weigh_by_distance(neighbors, settings))
-        batches.append(Specialist().forecast(done, everyone))
+        batch = arrived[first : first + 128]
+        neighbors = fitted.retrieve(batch, all_variables, settings.neighbors, settings.exponent)
+        weights = weigh_by_distance(neighbors, settings)
+        completed = complete(fitted, settings, batch, all_variables, neighbors, weights)
+        batches.append(fitted.experts[Specialist.name].forecast(completed, all_variables))
     return np.concatenate(batches)
+
+
+class CountingModel:
+    """A forecaster that counts the windows it is given.
+
+    Attributes
+    ----------
+    passes
+        number of windows so far
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.passes = model, 0
+
+    def __call__(self, inputs: NDArray[np.float32], wanted: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Count the windows and return the model's forecasts."""
+        self.passes += len(inputs)
+        return np.asarray(self.model(inputs, wanted))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+
+def passes_a_window(pair: Pair) -> dict[str, float]:
+    """Return the model passes for each window of the published method and of the default."""
+    wrappers = {"fdw": pair.published, "subcast": pair.tuned["mae"]}
+    return {name: count_passes(robust, pair.test[:50], pair.draws[1]) for name, robust in wrappers.items()}
 
 
 def count_passes(robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> float:
     """Return the model passes for each window that is forecast, including those for the neighbors' own forecasts."""
-    fitted, passes = robust._fitted, 0
-    run = fitted.run
-
-    def counted(inputs: NDArray[np.float32], wanted: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        nonlocal passes
-        passes += len(inputs)
-        return run(inputs, wanted)
-
-    fitted.run = counted  # type: ignore[method-assign]
+    fitted = robust._fitted
+    counting = CountingModel(fitted.model)
+    fitted.model = counting
     try:
         robust.predict_many(windows, present=present)
     finally:
-        del fitted.run
-    return passes / len(windows)
+        fitted.model = counting.model
+    return counting.passes / len(windows)
 
 
 def coverage(robust: SubsetForecaster, test: Windows) -> dict[str, Any]:

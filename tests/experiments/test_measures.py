@@ -8,8 +8,9 @@ import pytest
 
 from experiments.examples import small_cells
 from subcast.comparison import Comparison
+from subcast.errors import InputError
 from subcast.experiments.declaration import get_experiment
-from subcast.experiments.measures import make_measure
+from subcast.experiments.measures import MEASURES, make_measure
 from subcast.experiments.pagerank import pagerank
 from subcast.experiments.study import Context, Study, complete_windows
 
@@ -43,7 +44,7 @@ class TestMeasures:
 
     def test_reciprocal_ranks_are_places_in_the_whole_order(self, study):
         measure = self.made(study, "figure-reciprocal-rank", windows=12)
-        fitted, exponent = measure.robust.fitted_, measure.robust.settings_.exponent
+        fitted, exponent = measure.robust._fitted, measure.robust.settings_.exponent
         _, present = measure.groups.unit(1)
         order = fitted.retrieve(measure.arrived, present, len(fitted.bank), exponent).index
         everything = fitted.retrieve(measure.arrived, np.arange(fitted.n), len(fitted.bank), exponent).index
@@ -60,8 +61,8 @@ class TestMeasures:
     def test_the_ideal_neighbor_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]
-        completions = complete_windows(study.paper, study.paper.fitted_.arrive(measure.windows), present)
-        each, seen, neighbors = completions.each, completions.seen, completions.neighbors
+        completed = complete_windows(study.paper, study.paper._fitted.arrive(measure.windows), present)
+        each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = measure.windows.targets[:, :, present]
         places = {"ddw": [], "fdw": []}
         for window in range(len(truth)):
@@ -80,12 +81,21 @@ class TestMeasures:
         for name, all_places in places.items():
             assert result[name] == pytest.approx(np.mean([1 / place for place in all_places]), abs=1e-6)
 
-    def test_pagerank_follows_the_direction_that_the_model_declares(self, places):
+    @pytest.mark.parametrize(("model", "along_rows"), [("mtgnn", True), ("astgcn", False), ("mstgcn", False)])
+    def test_pagerank_follows_the_direction_that_the_model_declares(self, model, along_rows):
         """MTGNN listens along rows, the models with a given graph along columns."""
-        for model, along_rows in (("mtgnn", True), ("mstgcn", False)):
-            _, cells = small_cells("figure-pagerank", model)
-            context = Context(cells[0], Study.of(cells[0], places.checkpoints, progress=False))
-            graph = np.random.default_rng(0).random((6, 6))
-            context.study.__dict__["model"] = SimpleNamespace(graph=lambda graph=graph: graph)  # nothing is trained
-            expected = pagerank(graph if along_rows else graph.T)
-            np.testing.assert_allclose(make_measure(context).importance, expected)
+        graph = np.random.default_rng(0).random((5, 5))
+        context = SimpleNamespace(
+            study=SimpleNamespace(model=SimpleNamespace(graph=lambda: graph)),
+            cell=SimpleNamespace(model=model),
+            draws=list,
+        )
+        expected = pagerank(graph if along_rows else graph.T)
+        np.testing.assert_allclose(MEASURES["pagerank"](context, {}).importance, expected)
+        assert not np.allclose(pagerank(graph), pagerank(graph.T))
+
+    def test_pagerank_needs_a_graph(self):
+        study = SimpleNamespace(model=SimpleNamespace(graph=lambda: None))
+        measure = MEASURES["pagerank"](SimpleNamespace(study=study, cell=SimpleNamespace(model="tcn"), draws=list), {})
+        with pytest.raises(InputError, match="tcn has no graph, which PageRank needs: choose a graph model"):
+            _ = measure.importance

@@ -6,30 +6,30 @@ from experiments.examples import small_cells
 from subcast.experiments.measures import make_measure
 from subcast.experiments.methods import make_method
 from subcast.experiments.study import Context, Study, variant_changes
+from subcast.subset.fitted import Fitted
 
 
 def test_cells_of_one_study_pay_for_a_forecast_once(study, monkeypatch):
-    fitted, count = study.paper.fitted_, [0]
-    run = fitted.run
-
-    def counted(inputs, wanted=None):
-        count[0] += len(inputs)
-        return run(inputs, wanted)
-
-    monkeypatch.setattr(fitted, "run", counted)
     study.tallies.clear()
     study.completions.clear()
     passes, tallies = [], []
+    run, windows_run = Fitted.run, []
+
+    def counting(self, inputs, wanted=None):
+        windows_run.append(len(inputs))
+        return run(self, inputs, wanted)
+
+    monkeypatch.setattr(Fitted, "run", counting)
     for name in ("table-weighting", "table-knn", "table-scalable"):
         _, cells = small_cells(name)
-        before = count[0]
+        before = sum(windows_run)
         tallies.append(make_measure(Context(cells[0], study)).run(0)["tallies"]["methods"]["fdw"])
-        passes.append(count[0] - before)
+        passes.append(sum(windows_run) - before)
     assert tallies[0] == tallies[1] == tallies[2]
     assert passes[1] == 0
     windows = len(Context(cells[0], study).test)
     assert passes[0] >= 5 * windows  # five completed windows for three weightings, and the neighbors' own forecasts
-    assert passes[0] < 10 * windows + len(fitted.bank)
+    assert passes[0] < 10 * windows + len(study.paper._fitted.bank)
 
 
 def test_forecasts_kept_are_bounded(study, monkeypatch):
@@ -55,8 +55,8 @@ def test_an_experiment_on_a_variant_has_a_model_of_its_own(places):
 
 
 def test_a_part_of_the_bank(study):
-    part = study.paper_with(fraction=0.25).fitted_.bank
-    whole = study.paper.fitted_.bank
+    part = study.paper_with(fraction=0.25)._fitted.bank
+    whole = study.paper._fitted.bank
     assert len(part) == pytest.approx(0.25 * len(whole), rel=0.02)
     assert set(part.starts) <= set(whole.starts)
 

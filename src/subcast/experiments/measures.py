@@ -173,8 +173,8 @@ class WeightingRank:
         present = self.all_draws[unit]
         robust = self.context.study.paper
         fitted = robust._fitted
-        completions = complete_windows(robust, fitted.arrive(self.windows), present)
-        each, seen, neighbors = completions.each, completions.seen, completions.neighbors
+        completed = complete_windows(robust, fitted.arrive(self.windows), present)
+        each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = self.windows.targets[:, None][..., present]  # [b, 1, h, s]
         counts = ~np.isnan(truth).all(axis=(1, 2, 3))  # a window without any target (a night) has no best neighbor
         ideal = np.nanmean(np.abs(each - truth)[counts], axis=(2, 3)).argmin(axis=1)  # [b]

@@ -131,7 +131,7 @@ class Completions:
 
 
 def complete_windows(robust: SubsetForecaster, arrived: Arrived, present: NDArray[np.int64]) -> Completions:
-    """Return the forecasts of windows completed by each neighbor, and the neighbors' own forecasts."""
+    """Complete windows from each neighbor and forecast them, together with the neighbors' own forecasts."""
     fitted, settings = robust._fitted, robust.settings_
     neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
     each = PaperMethod(fitted, settings).forecast_each(arrived, present, neighbors, present)
@@ -277,7 +277,9 @@ class Study:
         """Return the appendix's query table over the bank of a wrapper, with first ranges from validation windows."""
         fitted = robust._fitted
         if not isinstance(fitted.bank, WindowBank):
-            raise InputError("the query table of the appendix searches a WindowBank alone")
+            raise InputError(
+                f"bank must be a WindowBank for the query table of the appendix, got {type(fitted.bank).__name__}"
+            )
         return QueryTable(fitted.bank, fitted.whole_windows(self.validation_windows(200)), **options)
 
 
