@@ -8,6 +8,19 @@ from hypothesis import settings
 settings.register_profile("subcast", database=None, derandomize=True, deadline=None)
 settings.load_profile("subcast")
 
+# Cases of parametrized tests that train a model of their own for more than 20 seconds. `make test` leaves them out.
+SLOW_CASES = {
+    "test_every_experiment_runs_on_the_small_dataset[table-identity]",
+    "test_every_experiment_runs_on_the_small_dataset[table-noise]",
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the slow cases."""
+    for item in items:
+        if item.name in SLOW_CASES:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch):

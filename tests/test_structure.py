@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import statistics
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ ABILITY_CHECKS: set[str] = set()
 def source_files(root):
     package = root / "src" / "subcast"
     return {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
 
 
 def functions_of(tree, prefix=""):
@@ -60,7 +66,7 @@ def long_bodies(root):
     return {
         f"{name}::{function}"
         for name, path in source_files(root).items()
-        for function, node in functions_of(ast.parse(path.read_text()))
+        for function, node in functions_of(parsed(path))
         if body_length(node) > LONGEST_BODY
     }
 
@@ -71,7 +77,7 @@ def ability_checks(root):
         f"{name}::{ast.unparse(node)}"
         for name, path in source_files(root).items()
         if not name.startswith("adapters/")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and (node.func.id, len(node.args)) in {("hasattr", 2), ("getattr", 3)}
@@ -88,7 +94,7 @@ def names_a_model(expression):
 
 
 def modules_without_docstring(root):
-    return {name for name, path in source_files(root).items() if ast.get_docstring(ast.parse(path.read_text())) is None}
+    return {name for name, path in source_files(root).items() if ast.get_docstring(parsed(path)) is None}
 
 
 def check(offenders, exceptions, rule):
@@ -165,7 +171,7 @@ def test_new_and_outdated_exceptions_fail(offenders, message):
 
 def main():
     """Print the numbers of the source tree and its present offenders."""
-    trees = {name: ast.parse(path.read_text()) for name, path in source_files(ROOT).items()}
+    trees = {name: parsed(path) for name, path in source_files(ROOT).items()}
     lengths = sorted(body_length(node) for tree in trees.values() for _, node in functions_of(tree))
     print(f"{len(trees)} source files, {len(lengths)} functions")
     print(
