@@ -121,7 +121,7 @@ class TestInspect:
         summary = json.loads(output, parse_constant=refuse)
         assert (summary["steps"], summary["n_variables"], summary["windows"]) == (4, 2, None)
         assert summary["variables"][1]["mean"] is None
-        assert summary["repairs"] == ["1 variable has no reading at all ('b'): kept as missing"]
+        assert summary["repairs"] == ["1 variable has no reading ('b'): kept as missing"]
 
     @pytest.mark.parametrize("as_json", [[], ["--json"]])
     def test_a_plot(self, table, tmp_path, as_json):
