@@ -1,4 +1,4 @@
-"""The two checks every public function shares."""
+"""Checks of axes, whole numbers and variables."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ class TestVariableIndices:
     def test_a_mask(self):
         assert variable_indices([True, False, True, False], 4).tolist() == [0, 2]
 
-    def test_whole_numbers_of_nought_and_one_are_indices(self):
+    def test_zeros_and_ones_are_indices_not_a_mask(self):
         assert variable_indices([1, 0], 4).tolist() == [1, 0]
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Series: frozen, cheap to slice, and the same after a round trip."""
+"""Series: read-only, sliced without copies, and equal after a round trip."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ class TestFrozen:
         with pytest.raises(AttributeError):
             small().name = "other"
 
-    def test_nobody_changes_it_from_outside(self):
+    def test_changes_of_the_input_do_not_change_the_series(self):
         given_array = np.ones((4, 2), dtype=np.float32)
         frame = pd.DataFrame(np.arange(8, dtype=np.float32).reshape(4, 2), columns=["a", "b"])
         series, framed = Series(given_array), Series.from_frame(frame)
@@ -143,7 +143,7 @@ class TestBadInput:
         with pytest.raises(sc.InputError, match="between the years 1678 and 2262"):
             Series(np.zeros((2, 1)), ("a",), np.array(["2024-01-01", "9999-12-31"], "M8[D]"))
 
-    def test_from_array_with_a_zone_says_so(self):
+    def test_from_array_notes_a_zone(self):
         times = pd.date_range("2024-01-01 01:00", periods=3, freq="h", tz="Europe/Berlin")
         with pytest.warns(sc.DataWarning, match="converted to UTC"):
             series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
@@ -238,7 +238,7 @@ def test_save_to_an_unknown_ending_writes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_repr_tells_what_it_is():
+def test_repr():
     assert repr(small(name="plant")) == (
         "Series 'plant': 12 steps x 3 variables, 2024-01-01T00:00 to 2024-01-01T00:55, every 5min, 2.78% missing"
     )

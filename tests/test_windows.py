@@ -1,4 +1,4 @@
-"""Windows are views, and the split keeps the future out of the past."""
+"""Windows are views, and no later step is in an earlier part of the split."""
 
 from itertools import pairwise
 

@@ -26,12 +26,12 @@ class TestRepairs:
             table = read_with_one_warning(wide(a=[1e300, 1.0, 2.0, 3.0], b=b))
         assert table.repairs == ("1 reading was infinite: now missing",)
 
-    def test_constant_variables_are_kept_and_pointed_out(self):
+    def test_constant_variables_are_kept_and_noted(self):
         table = read_with_one_warning(wide(a=[1.0, 2.0, 3.0, 4.0], b=[7.0] * 4, c=[7.0, NAN, 7.0, 7.0]))
         assert table.values.shape == (4, 3)
         assert table.repairs == ("2 variables are constant ('b', 'c'): kept",)
 
-    def test_variables_without_a_reading_are_kept_and_pointed_out(self):
+    def test_variables_without_a_reading_are_kept_and_noted(self):
         table = read_with_one_warning(wide(a=[1.0, 2.0, 3.0, 4.0], b=[NAN] * 4))
         assert np.isnan(table.values[:, 1]).all()
         assert table.repairs == ("1 variable has no reading ('b'): kept as missing",)
@@ -49,7 +49,7 @@ class TestRepairs:
         with pytest.raises(DataError, match="has 2 variables named 'a'"):
             rows_to_table(Rows(["a", "a"], np.zeros((2, 2), dtype=np.float32), 2), Repair("the table"))
 
-    def test_a_meter_that_counts_beyond_seven_digits_is_pointed_out(self):
+    def test_a_meter_that_counts_beyond_seven_digits_is_noted(self):
         frame = pd.DataFrame({"kwh": 1e9 + np.arange(100.0), "level": np.sin(np.arange(100.0))})
         with pytest.warns(DataWarning, match=r"1 variable has steps too small for float32's seven digits \('kwh'\)"):
             frame_to_table(frame)

@@ -34,13 +34,13 @@ class TestDates:
         table = self.read_dates(texts)
         assert (minutes_of(table)[-1], table.freq, table.repairs) == ("2024-02-04T23:00", "1h", ())
 
-    def test_dates_that_do_not_tell_are_pointed_out(self):
+    def test_ambiguous_dates_are_noted(self):
         texts = [f"0{day}/02/2024" for day in range(1, 6)]
         table = read_with_one_warning(pd.DataFrame({"date": texts, "a": np.arange(5) ** 2.0}))
         assert minutes_of(table)[-1] == "2024-02-05T00:00"
         assert table.repairs == ("dates such as '01/02/2024' can be read in two ways: read day first",)
 
-    def test_months_that_might_be_days_are_read_month_first_and_pointed_out(self):
+    def test_months_that_might_be_days_are_read_month_first_and_noted(self):
         texts = [f"{month:02d}/01/2024" for month in range(1, 13)]
         table = read_with_one_warning(pd.DataFrame({"date": texts, "a": np.arange(12) ** 2.0}))
         assert table.freq == "MS"
@@ -90,12 +90,12 @@ class TestDates:
             table = frame_to_table(frame)
             assert (table.freq, table.variables) == ("1D", ("a",))
 
-    def test_a_zone_is_turned_into_utc(self):
+    def test_a_zone_is_converted_to_utc(self):
         table = read_with_one_warning(wide(index=HOURS.tz_localize("Europe/Berlin")))
         assert minutes_of(table)[0] == "2023-12-31T23:00"
         assert table.repairs == ("times with a zone: converted to UTC",)
 
-    def test_utc_needs_no_word(self):
+    def test_utc_is_not_noted(self):
         assert frame_to_table(wide(index=HOURS.tz_localize("UTC"))).repairs == ()
 
     def test_written_zones_keep_the_hour_that_comes_twice_apart(self):
@@ -115,7 +115,7 @@ class TestDates:
         assert table.repairs == ("1 row has no readable time: dropped",)
 
     @pytest.mark.parametrize("year", ["1024", "9999"])
-    def test_dates_beyond_what_can_be_told_are_not_readable(self, year):
+    def test_dates_beyond_nanoseconds_are_unreadable(self, year):
         texts = ["2024-01-01", "2024-01-02", f"{year}-12-31", "2024-01-03"]
         table = read_with_one_warning(pd.DataFrame({"date": texts, "a": [1.0, 2.0, 9.0, 4.0]}))
         assert table.values[:, 0].tolist() == [1, 2, 4]

@@ -12,7 +12,7 @@ from subcast.tables.files import read_table
 from table_samples import CSV, CSV_VALUES
 
 
-class TestWhatIsNoFile:
+class TestBadPaths:
     def test_an_absent_file(self, tmp_path):
         with pytest.raises(
             DataNotFoundError, match=r"there is no file '.*gone.csv': check the path \(its folder exists\)"

@@ -28,7 +28,7 @@ class TestPandas:
         assert frame_to_table(pd.Series([1.0, 2.0, 4.0], index=HOURS[:3], name="x")).variables == ("x",)
 
     @pytest.mark.parametrize("other", [[[1, 2]], {"a": [1]}, np.zeros((2, 2)), None])
-    def test_what_is_no_frame_is_refused(self, other):
+    def test_objects_that_are_not_frames_are_refused(self, other):
         with pytest.raises(DataError, match=f"must be a pandas or polars DataFrame, got {type(other).__name__}"):
             frame_to_table(other)
 
@@ -62,7 +62,7 @@ class TestPolars:
         frame = pl.DataFrame({"day": [dt.date(2024, 1, day) for day in (1, 2, 3)], "a": [1, 2, 4]})
         assert frame_to_table(frame).freq == "1D"
 
-    def test_a_zone_is_turned_into_utc(self):
+    def test_a_zone_is_converted_to_utc(self):
         frame = pl.DataFrame({"time": HOURS, "a": [1, 2, 3, 5]}).with_columns(
             pl.col("time").dt.replace_time_zone("Europe/Berlin")
         )

@@ -20,7 +20,7 @@ from twins import tables_twins
 
 
 class TestWide:
-    def test_a_clean_frame_is_read_without_a_word(self):
+    def test_a_clean_frame_is_read_without_a_warning(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             table = frame_to_table(wide())
@@ -53,7 +53,7 @@ class TestLong:
         assert table.values.tolist() == [[1, 2], [3, 4]]
         assert table.repairs == ()
 
-    def test_pairs_that_are_not_there_are_missing(self):
+    def test_absent_pairs_of_variable_and_time_are_missing(self):
         np.testing.assert_array_equal(frame_to_table(long().iloc[:3]).values, [[1, 2], [3, NAN]])
 
     def test_variables_come_in_order_of_appearance(self):
@@ -70,11 +70,11 @@ class TestLong:
         assert frame_to_table(frame, id="station", value="pm10").freq == "1h"
 
     @pytest.mark.parametrize(("option", "name"), [("id", "station"), ("time", "when"), ("value", "pm10")])
-    def test_a_column_that_is_not_there(self, option, name):
+    def test_a_column_that_does_not_exist(self, option, name):
         with pytest.raises(DataError, match=rf"{option}='{name}' names no column of the frame"):
             frame_to_table(long(), **{option: name})
 
-    def test_extra_columns_are_left_out(self):
+    def test_unused_columns_are_ignored(self):
         table = read_with_one_warning(long(flag=["ok"] * 4, x=[1, 2, 3, 4]))
         assert table.repairs == ("2 columns were not needed ('flag', 'x'): ignored",)
 
@@ -101,13 +101,13 @@ class TestLong:
         with pytest.raises(DataError, match="has no row with both a name in 'unique_id' and a readable time"):
             frame_to_table(long(unique_id=[None] * 4))
 
-    def test_of_several_readings_the_last_that_is_there_counts(self):
+    def test_the_last_of_several_readings_is_kept(self):
         frame = pd.DataFrame({"unique_id": list("aaab"), "ds": HOURS[[0, 0, 0, 1]], "y": [1.0, 2.0, NAN, 4.0]})
         table = read_with_one_warning(frame)
         np.testing.assert_array_equal(table.values, [[2, NAN], [NAN, 4]])
         assert table.repairs == ("2 readings repeat a variable and time: the last one is kept",)
 
-    def test_unsorted_rows_need_no_word(self):
+    def test_unsorted_rows_are_not_noted(self):
         assert frame_to_table(long().iloc[[3, 0, 2, 1]]).values.tolist() == [[2, 1], [4, 3]]
 
     def test_times_that_are_mostly_unreadable_are_refused(self):

@@ -85,7 +85,7 @@ class TestOrderAndRepeats:
         assert grid.values[:, 0].tolist() == [0, 1, 2, 3, 4]
         assert grid.repairs == ("4 rows were out of order: sorted",)
 
-    def test_of_a_time_more_than_once_the_last_reading_that_is_there_counts(self):
+    def test_the_last_reading_of_a_repeated_time_is_kept(self):
         times = regular(3)[[0, 1, 1, 1, 2]]
         values = np.array([[1, 1], [2, 20], [3, NAN], [NAN, NAN], [5, 5]], dtype=np.float32)
         grid = to_grid(times, values)

@@ -91,7 +91,7 @@ class TestFixedFormat:
         table = read_table(stored(FRAME.set_axis(pd.Index(days, dtype=object))))
         assert (str(table.times[-1])[:10], table.freq) == ("2024-03-01", "1D")
 
-    def test_a_zone_is_turned_into_utc(self, stored):
+    def test_a_zone_is_converted_to_utc(self, stored):
         path = stored(FRAME.tz_localize("Europe/Berlin"))
         with pytest.warns(DataWarning, match="t.h5: times with a zone: converted to UTC"):
             table = read_table(path)

@@ -1,4 +1,4 @@
-"""Recent readings: whatever came, in the trained shape, or a sentence that says why not."""
+"""Live readings in the trained shape, from every kind of input, and the sentences that refuse the others."""
 
 import subprocess
 import sys
@@ -169,25 +169,25 @@ class TestPathsAgree:
         np.testing.assert_array_equal(array, readings())
 
 
-class TestWhatCounts:
+class TestReading:
     def test_an_absent_column_is_a_column_of_nan(self):
         absent, empty = wide().drop(columns="level"), wide().assign(level=np.nan)
         same(read(absent, freq="5min"), read(empty, freq="5min"))
         assert np.isnan(read(absent).values[:, 2]).all()
         assert not np.isnan(read(absent).values[:, [0, 1, 3]]).any()
 
-    def test_the_last_steps_count(self):
+    def test_the_last_steps_are_used(self):
         np.testing.assert_array_equal(read(wide(9), freq="5min").values, readings(9)[-4:])
         np.testing.assert_array_equal(read(wide(9)).times, wide(9).index[-4:])
 
     def test_a_missing_row_is_a_row_of_nan(self):
-        found = read(wide(6).drop(wide(6).index[3]), freq="5min")
-        assert np.isnan(found.values).all(axis=1).tolist() == [False, True, False, False]
-        np.testing.assert_array_equal(found.times, wide(6).index[2:])
+        window = read(wide(6).drop(wide(6).index[3]), freq="5min")
+        assert np.isnan(window.values).all(axis=1).tolist() == [False, True, False, False]
+        np.testing.assert_array_equal(window.times, wide(6).index[2:])
 
     def test_rows_may_be_few_if_they_span_the_lookback(self):
-        found = read(wide(4).iloc[[0, 2, 3]], freq="5min")
-        np.testing.assert_array_equal(found.values[[0, 2, 3]], readings(4)[[0, 2, 3]])
+        window = read(wide(4).iloc[[0, 2, 3]], freq="5min")
+        np.testing.assert_array_equal(window.values[[0, 2, 3]], readings(4)[[0, 2, 3]])
 
     def test_a_gap_before_the_window_does_not_matter(self):
         frame = pd.concat([wide(3).shift(freq="-7h"), wide(4)])
@@ -197,15 +197,15 @@ class TestWhatCounts:
         frame = pd.concat([wide(3).shift(freq="-7h"), wide(1)])
         assert np.isnan(read(frame, freq="5min").values).all(axis=1).tolist() == [True, True, True, False]
 
-    def test_a_clock_a_little_late(self):
+    def test_times_a_little_late(self):
         late = wide().set_axis(wide().index + pd.to_timedelta([0, 9, 0, 20, 3, 0], unit="s"))
         same(read(late, freq="5min"), read(wide(), freq="5min"))
 
     def test_without_a_rate_rows_are_taken_as_they_come(self):
         frame = wide(6).drop(wide(6).index[3])
-        found = read(frame)
-        np.testing.assert_array_equal(found.values, frame.to_numpy()[-4:])
-        np.testing.assert_array_equal(found.times, frame.index[-4:])
+        window = read(frame)
+        np.testing.assert_array_equal(window.values, frame.to_numpy()[-4:])
+        np.testing.assert_array_equal(window.times, frame.index[-4:])
 
     @pytest.mark.parametrize("freq", ["MS", "B", "QS-OCT", "W-SUN", "D"])
     def test_calendar_rates(self, freq):
@@ -216,10 +216,10 @@ class TestWhatCounts:
         np.testing.assert_array_equal(gap.times, frame.index[-4:])
 
     def test_rows_in_order_need_no_times(self):
-        found = read(wide().reset_index(drop=True), freq="5min")
-        assert found.times is None
-        assert found.features is None
-        np.testing.assert_array_equal(found.values, readings()[-4:])
+        window = read(wide().reset_index(drop=True), freq="5min")
+        assert window.times is None
+        assert window.features is None
+        np.testing.assert_array_equal(window.values, readings()[-4:])
 
     def test_the_end_of_a_longer_table_without_times(self):
         frame = wide(9).reset_index(drop=True).tail(5)
@@ -234,10 +234,10 @@ class TestWhatCounts:
             frame.reset_index().iloc[:, ::-1],
             pl.from_pandas(frame.reset_index()),
         ):
-            found = read(table)
-            assert found.times is None
-            assert np.isnan(found.values).all(axis=1).tolist() == [False, True, False, False]
-            np.testing.assert_array_equal(found.values[[0, 2, 3]], readings(5)[2:])
+            window = read(table)
+            assert window.times is None
+            assert np.isnan(window.values).all(axis=1).tolist() == [False, True, False, False]
+            np.testing.assert_array_equal(window.values[[0, 2, 3]], readings(5)[2:])
 
     def test_a_long_frame_of_numbered_steps(self):
         long = Series(readings(), NAMES).to_frame(long=True)
@@ -250,12 +250,12 @@ class TestWhatCounts:
         long = pd.DataFrame({"unique_id": [8.0, 8.0], "ds": [0, 1], "y": [1.0, 3.0]})
         np.testing.assert_array_equal(read_recent(long, **options).values, [[np.nan, 1], [np.nan, 3]])
 
-    def test_truths_whole_numbers_and_blanks(self):
+    def test_booleans_integers_and_blanks(self):
         frame = wide().assign(inflow=[True] * 6, outflow=range(6), level=["1", "", " ", None, "2.5", "3"])
-        found = read(frame).values
-        np.testing.assert_array_equal(found[:, 0], [1, 1, 1, 1])
-        np.testing.assert_array_equal(found[:, 1], [2, 3, 4, 5])
-        np.testing.assert_array_equal(found[:, 2], [np.nan, np.nan, 2.5, 3])
+        window = read(frame).values
+        np.testing.assert_array_equal(window[:, 0], [1, 1, 1, 1])
+        np.testing.assert_array_equal(window[:, 1], [2, 3, 4, 5])
+        np.testing.assert_array_equal(window[:, 2], [np.nan, np.nan, 2.5, 3])
 
     def test_a_pandas_series_is_one_variable(self):
         np.testing.assert_array_equal(read(wide()["level"]).values[:, 2], readings()[-4:, 2])
@@ -265,8 +265,8 @@ class TestWhatCounts:
 
     def test_time_features_as_in_training(self):
         series = Series(readings(), NAMES, wide().index.to_numpy(), time_features=("time_of_day", "day_of_week"))
-        found = read(wide(), freq="5min", time_features=series.time_features)
-        np.testing.assert_array_equal(found.features, series.features[-4:])
+        window = read(wide(), freq="5min", time_features=series.time_features)
+        np.testing.assert_array_equal(window.features, series.features[-4:])
 
 
 class TestArrays:
@@ -275,13 +275,13 @@ class TestArrays:
             np.testing.assert_array_equal(read(recent).values, readings()[-4:])
 
     def test_with_names_and_times(self):
-        found = read(readings(6, "ab"), names=["heat", "inflow"], times=wide().index, freq="5min")
-        same(found, read(pd.DataFrame(readings(6, "ab"), wide().index, ["heat", "inflow"]), freq="5min"))
+        window = read(readings(6, "ab"), names=["heat", "inflow"], times=wide().index, freq="5min")
+        same(window, read(pd.DataFrame(readings(6, "ab"), wide().index, ["heat", "inflow"]), freq="5min"))
 
     def test_times_with_a_gap(self):
         kept = [0, 1, 2, 3, 5]
-        found = read(readings()[kept], times=wide().index.to_numpy()[kept], freq="5min")
-        same(found, read(wide().iloc[kept], freq="5min"))
+        window = read(readings()[kept], times=wide().index.to_numpy()[kept], freq="5min")
+        same(window, read(wide().iloc[kept], freq="5min"))
 
     @pytest.mark.parametrize(
         ("recent", "options", "sentence"),
@@ -348,7 +348,7 @@ class TestRefused:
         with pytest.raises(InputError, match=sentence):
             read(wide(rows))
 
-    def test_too_few_steps_in_spite_of_a_gap(self):
+    def test_too_few_steps_with_a_gap(self):
         with pytest.raises(InputError, match="recent has 4 steps, and the forecaster looks back over 5"):
             read(wide(4).iloc[[0, 2, 3]], 5, freq="5min")
 
@@ -439,7 +439,7 @@ class TestRefused:
         with pytest.raises(InputError, match=r"column 'level' of recent holds datetime64.*, not readings: drop it"):
             read(wide().assign(level=wide().index))
 
-    def test_nothing_there_at_all(self):
+    def test_no_reading_at_all(self):
         sentence = "recent has no reading of any of the 4 variables in its last 4 steps"
         empty = wide() * np.nan
         late = wide(7)
@@ -458,7 +458,7 @@ class TestRefused:
         with pytest.raises(InputError, match=r"no readable time in row 2 \('NaT'\): write it as"):
             read(turn(frame))
 
-    def test_times_nobody_can_read(self):
+    def test_unreadable_times(self):
         frame = wide().reset_index(drop=True).assign(time=["2024-03-01", "2024-03-02", "soon", *["2024-03-04"] * 3])
         with pytest.raises(InputError, match=r"no readable time in row 2 \('soon'\)"):
             read(frame)
@@ -478,7 +478,7 @@ class TestRefused:
         with pytest.raises(InputError, match="index of 2 levels without names"):
             read(frame)
 
-    def test_a_lookback_of_nothing(self):
+    def test_a_lookback_of_zero(self):
         with pytest.raises(InputError, match="lookback must be a whole number of at least 1, got 0"):
             read(wide(), 0)
 

@@ -53,7 +53,7 @@ class TestNpz:
         with pytest.raises(DataError, match=r"'times' of t.npz must have one entry for each of the 3 steps"):
             archive(values=CSV_VALUES, times=np.array(["2024-01-01"], dtype="datetime64[ns]"))
 
-    def test_a_rate_that_places_nothing_in_time(self, archive):
+    def test_a_rate_that_does_not_define_times(self, archive):
         with pytest.warns(DataWarning, match="rate '1h, ten a day' do not define times: the steps are only numbered"):
             table = archive(values=CSV_VALUES, start="2006-01-01", freq="1h, ten a day")
         assert table.times is None

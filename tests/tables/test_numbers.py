@@ -19,7 +19,7 @@ class TestText:
         with pytest.raises(DataError, match=r"column 'b' of the frame holds text \('low'\), not readings: drop it"):
             frame_to_table(wide(a=[1.0, 2.0, 3.0, 4.0], b=["1", "low", "high", "2"]))
 
-    def test_blank_cells_are_missing_without_a_word(self):
+    def test_blank_cells_are_missing_without_a_note(self):
         assert np.isnan(frame_to_table(wide(a=["1", " ", "", "4"])).values[1:3]).all()
 
     def test_text_readings(self):
@@ -39,7 +39,7 @@ class TestTypes:
         expected = [[1, 1, 1.5, 1], [NAN] * 4, [3, 0, 3, 3]]
         np.testing.assert_array_equal(frame_to_table(frame).values, expected)
 
-    def test_true_and_false_are_one_and_nought(self):
+    def test_true_and_false_are_one_and_zero(self):
         frame = wide(index=HOURS[:3], a=[True, False, True], b=pd.Series([True, None, False], dtype=object).to_numpy())
         np.testing.assert_array_equal(frame_to_table(frame).values, [[1, 1], [0, NAN], [1, 0]])
 
@@ -59,7 +59,7 @@ class TestTypes:
             ([1 + 2j, 2, 3], "complex128"),
         ],
     )
-    def test_what_is_no_reading_is_refused(self, column, kind):
+    def test_columns_that_are_not_readings_are_refused(self, column, kind):
         with pytest.raises(DataError, match=rf"column 'a' of the frame holds {kind}.*, not readings: drop it"):
             frame_to_table(wide(index=HOURS[:3], a=column))
 

@@ -14,7 +14,7 @@ from table_samples import CSV, CSV_VALUES, NAN, days_of
 
 
 class TestText:
-    def test_a_plain_csv_is_read_without_a_word(self, read):
+    def test_a_plain_csv_is_read_without_a_warning(self, read):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             table = read(CSV)

@@ -24,7 +24,7 @@ class TestTimes:
         assert frame_to_table(frame, time="start").freq == "1h"
         assert frame_to_table(frame.set_index("start"), time="start").freq == "1h"
 
-    def test_a_time_column_that_is_not_there(self):
+    def test_a_time_column_that_does_not_exist(self):
         with pytest.raises(DataError, match=r"time='when' names no column of the frame \(its columns: 'a', 'b'\)"):
             frame_to_table(wide(), time="when")
 
@@ -32,11 +32,11 @@ class TestTimes:
         table = frame_to_table(wide(index=None))
         assert (table.times, table.freq, table.repairs) == (None, None, ())
 
-    def test_text_indices_that_are_no_dates_are_left_out(self):
+    def test_an_index_of_text_that_is_not_dates_is_ignored(self):
         with pytest.warns(DataWarning, match=r"the row names \('p', ...\) are not times: ignored"):
             assert frame_to_table(wide(index=["p", "q", "r", "s"])).times is None
 
-    def test_a_frame_on_its_side_is_refused(self):
+    def test_a_transposed_frame_is_refused(self):
         frame = wide(index=pd.date_range("2024-01-01", periods=4, freq="D")).T
         with pytest.raises(DataError, match=r"dates for column names .*: transpose it \(frame.T\)"):
             frame_to_table(frame)
@@ -62,7 +62,7 @@ class TestRowNumbers:
         assert table.values[:, 0].tolist() == [2, 3, 5, 1]
         assert table.repairs == ("the row numbers were out of order: sorted",)
 
-    def test_gaps_in_an_index_without_a_name_say_nothing(self):
+    def test_gaps_in_an_index_without_a_name_are_ignored(self):
         assert len(frame_to_table(wide(index=[0, 1, 7, 9])).values) == 4
 
     def test_frames_put_one_below_the_other_keep_their_order(self):

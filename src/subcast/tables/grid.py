@@ -48,7 +48,7 @@ from subcast.tables.rates import (
 )
 
 MAX_GROWTH = 10
-"""A grid may hold this many times the rows of the table; beyond, some time is wrong by years."""
+"""A grid may hold this many times the rows of the table; with more, one of the times must be wrong by years."""
 
 COMMON_SHARE = 0.5
 """The commonest step is the rate when it makes up at least this share of all steps."""

@@ -153,7 +153,7 @@ def _in_row_order(frame: pd.DataFrame, policy: Policy) -> pd.DataFrame:
     index = frame.index
     if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
         return frame
-    if index.is_monotonic_increasing or not index.is_unique:
+    if len(index) < 2 or index.is_monotonic_increasing or not index.is_unique:
         return frame
     numbers = index.to_series().to_numpy(dtype=np.float64, na_value=np.nan)
     row = int(np.argmin(numbers[1:] > numbers[:-1])) + 1
