@@ -167,7 +167,7 @@ def live_requests(robust: SubsetForecaster, test: Windows, present: NDArray[np.i
     """One `predict` after the other: a frame in, a Forecast out; and where the time goes."""
     frame = test.series.to_frame().iloc[:, present]
     taken: dict[str, list[float]] = {"whole": [], "retrieval": [], "completion": [], "model": []}
-    clocks = Clocks(robust._fitted)
+    clocks = Clocks(robust.fitted_)
     with clocks:
         for place in range(count):
             recent = frame.iloc[place : place + LOOKBACK]
@@ -190,7 +190,7 @@ def live_updates(robust: SubsetForecaster, test: Windows, present: NDArray[np.in
     for place in range(LOOKBACK):
         robust.update(rows[place], times[place])
     taken: dict[str, list[float]] = {"whole": [], "retrieval": [], "completion": [], "model": []}
-    clocks = Clocks(robust._fitted)
+    clocks = Clocks(robust.fitted_)
     stream = robust._own_stream
     assert stream is not None
     stream._nearest = clocks._timed(stream._nearest, "retrieval")  # type: ignore[method-assign]
@@ -208,7 +208,7 @@ def live_updates(robust: SubsetForecaster, test: Windows, present: NDArray[np.in
 
 def new_subsets(robust: SubsetForecaster, test: Windows, count: int) -> dict[str, Any]:
     """What a new S adds to a request, and the same request again."""
-    fitted = robust._fitted
+    fitted = robust.fitted_
     solved, again = [], []
     for present in draw_subsets(fitted.n, share=SHARE, draws=count, seed=7):
         present = np.sort(present)

@@ -221,7 +221,7 @@ def oracle_blend(
     robust: SubsetForecaster, val: Windows, metric: str, oracle_forecasts: NDArray[np.float32], test: Windows
 ) -> Method:
     """Return the oracle blended with a specialist given all variables, with a share tuned on validation windows."""
-    fitted = robust._fitted
+    fitted = robust.fitted_
     all_variables = np.arange(fitted.n)
     settings = only_specialist(robust.settings_, fitted.horizon)
     index = split_validation(val)[0]
@@ -278,7 +278,7 @@ def passes_a_window(pair: Pair) -> dict[str, float]:
 
 def count_passes(robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> float:
     """Return the model passes for each window that is forecast, including those for the neighbors' own forecasts."""
-    fitted = robust._fitted
+    fitted = robust.fitted_
     counting = CountingModel(fitted.model)
     fitted.model = counting
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,39 +83,55 @@ def forecast_all(model: Any, windows: Windows) -> NDArray[np.float32]:
     return np.concatenate([model(batch.inputs) for batch in windows.batches(256)])
 
 
-def oracle(robust: SubsetForecaster) -> Method:
-    """Return the method that gives the wrapped model all variables."""
-    fitted = robust._fitted
+@dataclass(frozen=True, eq=False)
+class _Oracle:
+    """The wrapped model with all variables."""
 
-    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        return fitted.run(_complete_inputs(fitted, windows), present)
+    fitted: Fitted
 
-    return method
+    def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.fitted.run(_complete_inputs(self.fitted, windows), present)
 
 
-def partial_inputs(robust: SubsetForecaster) -> Method:
-    """Return the method that sets absent inputs to the mean; graph models also lose the edges of absent variables."""
-    fitted = robust._fitted
-    usual = fitted.normalizer.center.mean(axis=0)  # [n]
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """The wrapped model with absent inputs at the mean."""
 
-    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+    fitted: Fitted
+
+    def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        fitted = self.fitted
         if fitted.model.abilities.partial:
             return fitted.model.forecast_partial(windows.batch().inputs, present, present)
         inputs = _complete_inputs(fitted, windows)
         absent = fitted.others(present)
-        inputs[:, :, absent, 0] = usual[absent]
+        inputs[:, :, absent, 0] = fitted.normalizer.center.mean(axis=0)[absent]
         return fitted.run(inputs, present)
 
-    return method
+
+@dataclass(frozen=True, eq=False)
+class _Wrapped:
+    """The wrapper."""
+
+    robust: SubsetForecaster
+
+    def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.robust.predict_many(windows, present=present, levels=()).mean
+
+
+def oracle(robust: SubsetForecaster) -> Method:
+    """Return the method that gives the wrapped model all variables."""
+    return _Oracle(robust.fitted_)
+
+
+def partial_inputs(robust: SubsetForecaster) -> Method:
+    """Return the method that sets absent inputs to the mean; graph models also lose the edges of absent variables."""
+    return _Partial(robust.fitted_)
 
 
 def wrapped(robust: SubsetForecaster) -> Method:
     """Return the method that forecasts with the wrapper."""
-
-    def method(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
-        return robust.predict_many(windows, present=present, levels=()).mean
-
-    return method
+    return _Wrapped(robust)
 
 
 def _complete_inputs(fitted: Fitted, windows: Windows) -> NDArray[np.float32]:

@@ -44,7 +44,7 @@ class TestMeasures:
 
     def test_reciprocal_ranks_are_places_in_the_whole_order(self, study):
         measure = self.made(study, "figure-reciprocal-rank", windows=12)
-        fitted, exponent = measure.robust._fitted, measure.robust.settings_.exponent
+        fitted, exponent = measure.robust.fitted_, measure.robust.settings_.exponent
         _, present = measure.groups.unit(1)
         order = fitted.retrieve(measure.arrived, present, len(fitted.bank), exponent).index
         everything = fitted.retrieve(measure.arrived, np.arange(fitted.n), len(fitted.bank), exponent).index
@@ -61,7 +61,7 @@ class TestMeasures:
     def test_the_ideal_neighbor_is_found_by_loops(self, study):
         measure = self.made(study, "table-weighting-mrr", windows=15)
         present = measure.all_draws[0]
-        completed = complete_windows(study.paper, study.paper._fitted.arrive(measure.windows), present)
+        completed = complete_windows(study.paper, study.paper.fitted_.arrive(measure.windows), present)
         each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = measure.windows.targets[:, :, present]
         places = {"ddw": [], "fdw": []}

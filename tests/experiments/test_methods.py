@@ -26,7 +26,7 @@ def test_the_query_table_with_wide_ranges_is_the_direct_search(study):
     _, cells = small_cells("table-scalable")
     context = Context(cells[0], study)
     present = context.draws()[0]
-    wide = make_method(context, "scalable", neighbor=len(study.paper._fitted.bank))(context.test, present)
+    wide = make_method(context, "scalable", neighbor=len(study.paper.fitted_.bank))(context.test, present)
     np.testing.assert_allclose(wide, make_method(context, "fdw")(context.test, present), rtol=1e-5)
 
 

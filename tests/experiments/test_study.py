@@ -29,7 +29,7 @@ def test_cells_of_one_study_pay_for_a_forecast_once(study, monkeypatch):
     assert passes[1] == 0
     windows = len(Context(cells[0], study).test)
     assert passes[0] >= 5 * windows  # five completed windows for three weightings, and the neighbors' own forecasts
-    assert passes[0] < 10 * windows + len(study.paper._fitted.bank)
+    assert passes[0] < 10 * windows + len(study.paper.fitted_.bank)
 
 
 def test_forecasts_kept_are_bounded(study, monkeypatch):
@@ -55,8 +55,8 @@ def test_an_experiment_on_a_variant_has_a_model_of_its_own(places):
 
 
 def test_a_part_of_the_bank(study):
-    part = study.paper_with(fraction=0.25)._fitted.bank
-    whole = study.paper._fitted.bank
+    part = study.paper_with(fraction=0.25).fitted_.bank
+    whole = study.paper.fitted_.bank
     assert len(part) == pytest.approx(0.25 * len(whole), rel=0.02)
     assert set(part.starts) <= set(whole.starts)
 

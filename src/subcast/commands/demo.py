@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 
+from subcast.calendar import share_of_day
 from subcast.commands.demo_page import DemoWindow, page, plot_window
 from subcast.commands.evaluate import error_table, methods_for, table_rows
 from subcast.datasets import load_dataset
@@ -128,7 +129,7 @@ def pick_window(robust: SubsetForecaster, test: Windows, present: NDArray[np.int
     assert series.times is not None
     assert series.positions is not None
     starts = np.asarray(test.starts)
-    hour = (series.times - series.times.astype("datetime64[D]")) / np.timedelta64(1, "h")  # [t]
+    hour = 24 * share_of_day(series.times)  # [t]
     now = hour[starts + LOOKBACK - 1]
     noons = np.flatnonzero((now >= _NOON[0]) & (now <= _NOON[1]))
     readings = series.values[starts[noons][:, None] + np.arange(LOOKBACK + HORIZON)][:, :, present]  # [b, t + h, s]

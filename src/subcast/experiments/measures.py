@@ -126,18 +126,18 @@ class ReciprocalRank:
         self.units = self.groups.units
         self.robust = retrieval_only(context)
         self.windows = context.study.validation_windows(int(options.get("windows", 500)))
-        self.arrived = self.robust._fitted.arrive(self.windows)
+        self.arrived = self.robust.fitted_.arrive(self.windows)
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
         """The training window nearest to each window by all variables, [b]; -1 where too many readings are missing."""
-        fitted = self.robust._fitted
+        fitted = self.robust.fitted_
         return fitted.retrieve(self.arrived, np.arange(fitted.n), 1, self.robust.settings_.exponent).index[:, 0]
 
     def run(self, unit: int) -> Result:
         """Return the reciprocal ranks under one draw, for windows that have neighbors by all variables and by S."""
         group, present = self.groups.unit(unit)
-        fitted, settings = self.robust._fitted, self.robust.settings_
+        fitted, settings = self.robust.fitted_, self.robust.settings_
         ranked = (self.best >= 0) & (fitted.retrieve(self.arrived, present, 1, settings.exponent).index[:, 0] >= 0)
         arrived = self.arrived[ranked]
         normal, shared = fitted.normalize(arrived, present), fitted.shared(arrived)
@@ -172,7 +172,7 @@ class WeightingRank:
         """Return mean reciprocal ranks under one draw."""
         present = self.all_draws[unit]
         robust = self.context.study.paper
-        fitted = robust._fitted
+        fitted = robust.fitted_
         completed = complete_windows(robust, fitted.arrive(self.windows), present)
         each, seen, neighbors = completed.each, completed.seen, completed.neighbors
         truth = self.windows.targets[:, None][..., present]  # [b, 1, h, s]
@@ -289,7 +289,7 @@ class Rounds:
 
     def run(self, unit: int) -> Result:
         """Return mean rounds and the share compared for every table and number of neighbors under one draw."""
-        fitted, settings = self.robust._fitted, self.robust.settings_
+        fitted, settings = self.robust.fitted_, self.robust.settings_
         present = self.all_draws[unit]
         arrived = fitted.arrive(thin_windows(self.context.test, WINDOWS_A_DRAW))
         normal, shared = fitted.normalize(arrived, present), fitted.shared(arrived)

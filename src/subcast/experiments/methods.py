@@ -54,7 +54,7 @@ def _fdw(context: Context, **changes: Any) -> Method:
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         completed = context.completions(robust, windows, present)
-        method = PaperMethod(robust._fitted, robust.settings_)
+        method = PaperMethod(robust.fitted_, robust.settings_)
         return method.weighted_sum(completed.each, completed.neighbors, present)[0]
 
     return forecast
@@ -63,7 +63,7 @@ def _fdw(context: Context, **changes: Any) -> Method:
 @method("scalable")
 def _scalable(context: Context, **options: Any) -> Method:
     """Return FDW with neighbors from the query table of the appendix."""
-    fitted, settings = context.study.paper._fitted, context.study.paper.settings_
+    fitted, settings = context.study.paper.fitted_, context.study.paper.settings_
     table = context.study.query_table(context.study.paper, **options)
 
     def forecast(windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -132,7 +132,7 @@ class Completions:
 
 def complete_windows(robust: SubsetForecaster, arrived: Arrived, present: NDArray[np.int64]) -> Completions:
     """Complete windows from each neighbor and forecast them, together with the neighbors' own forecasts."""
-    fitted, settings = robust._fitted, robust.settings_
+    fitted, settings = robust.fitted_, robust.settings_
     neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
     each = PaperMethod(fitted, settings).forecast_each(arrived, present, neighbors, present)
     return Completions(each, fitted.forecasts_of_neighbors(neighbors)[..., present], neighbors)
@@ -275,7 +275,7 @@ class Study:
 
     def query_table(self, robust: SubsetForecaster, **options: Any) -> QueryTable:
         """Return the appendix's query table over the bank of a wrapper, with first ranges from validation windows."""
-        fitted = robust._fitted
+        fitted = robust.fitted_
         if not isinstance(fitted.bank, WindowBank):
             raise InputError(
                 f"bank must be a WindowBank for the query table of the appendix, got {type(fitted.bank).__name__}"
@@ -326,7 +326,7 @@ class Context:
 
     def completions(self, robust: SubsetForecaster, windows: Windows, present: NDArray[np.int64]) -> Completions:
         """Return the forecasts that a wrapper of the published kind weights, computed once for the same neighbors."""
-        settings, fitted, cache = robust.settings_, robust._fitted, self.study.completions
+        settings, fitted, cache = robust.settings_, robust.fitted_, self.study.completions
         key = (windows.starts, present.tobytes(), settings.exponent, settings.bank_share)
         completions = cache.pop(key, None)
         m = min(settings.neighbors, len(fitted.bank))
