@@ -118,7 +118,7 @@ def test_a_model_of_one_variable():
 
 
 @pytest.mark.parametrize("thing", [3, None, np.zeros(3), object()])
-def test_what_is_no_model(thing):
+def test_objects_that_are_no_models_are_refused(thing):
     with pytest.raises(InputError, match=r"model must be a model of subcast .*, a torch module, .* got "):
         adapt(thing, **SIZES)
 

@@ -83,7 +83,7 @@ def feed_through(robust, rows, times):
     return [forecast.mean for forecast in forecasts if forecast is not None]
 
 
-def test_two_feeds_from_two_threads_equal_the_serial_answers(robust, parts):
+def test_two_streams_in_two_threads_equal_the_serial_results(robust, parts):
     """The feeds lose other sensors at other times."""
     series = parts.test.series
     feeds = []
