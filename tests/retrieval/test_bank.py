@@ -1,4 +1,4 @@
-"""Making, saving and opening a bank; and what it says about bad input."""
+"""Tests of making, saving and opening a bank, and of the errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments and the regressions made of them against loops over time."""
+"""Tests of moments and regressions against loops over time."""
 
 from itertools import pairwise
 

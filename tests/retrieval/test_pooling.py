@@ -1,4 +1,4 @@
-"""Means and medians of the neighbors' readings against loops."""
+"""Tests of means, medians and deviations of the neighbors' readings against loops."""
 
 import math
 

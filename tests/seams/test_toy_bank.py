@@ -1,4 +1,4 @@
-"""A bank of one's own takes one file: plain loops over windows give the forecasts of `WindowBank`."""
+"""A user's bank in one file: plain loops over windows give the same forecasts as `WindowBank`."""
 
 import numpy as np
 import pytest

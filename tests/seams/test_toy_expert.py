@@ -1,4 +1,4 @@
-"""An expert of one's own takes one file, and is tuned, saved and loaded like the others."""
+"""A user's expert in one file is tuned, saved and loaded like the others."""
 
 import numpy as np
 import pytest

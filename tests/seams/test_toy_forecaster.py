@@ -1,4 +1,4 @@
-"""A forecaster of one's own takes one file: four members, or an object with a `predict`."""
+"""A user's forecaster in one file: four members, or an object with a `predict`."""
 
 import numpy as np
 import pytest

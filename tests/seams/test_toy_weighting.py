@@ -1,4 +1,4 @@
-"""A weighting of one's own takes one file: a function of the evidence, by itself or under a name."""
+"""A user's weighting in one file: a function of the evidence, given directly or by name."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a worker process needs can be pickled by the user's own pool, and threads do not disturb one another."""
+"""Tests that wrappers can be pickled for worker processes, and that threads are independent."""
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Folders: all of a state or nothing of it, and a sentence for whatever is damaged."""
+"""Tests of folders: a state is saved completely or not at all, and a damaged one is refused."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""States of parts are joined and taken apart again."""
+"""Tests of joining states of parts and of reading them back."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Windows as they arrived: views of a series, slices that know whether they are consecutive."""
+"""Tests of Arrived: windows are views of a series, and slices record whether they are consecutive."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The blend mixes each expert in turn into the forecast of those before it."""
+"""Tests of the blend, which mixes each expert in turn into the forecast of the experts before it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is asked of windows, levels and a model before they are used."""
+"""Tests of the checks of windows and levels."""
 
 import numpy as np
 import pytest

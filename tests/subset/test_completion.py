@@ -1,4 +1,4 @@
-"""Completion: holes follow the neighbors' course, what arrived stays, absent variables come from the neighbors."""
+"""Tests of completion: filled readings, readings that arrived, and absent variables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Intervals: the quantiles against loops, coverage near what is promised, levels inside one another."""
+"""Tests of prediction intervals: quantiles against loops, coverage, and nested levels."""
 
 import math
 

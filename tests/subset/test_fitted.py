@@ -1,4 +1,4 @@
-"""What fit learns: training windows as the model takes them, paths, forecasts of neighbors computed once."""
+"""Tests of the fitted parts: training windows as model inputs, paths, and forecasts of neighbors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever is wrong is said in one sentence that names it."""
+"""Tests of the errors for wrong arguments: each names the argument and the problem."""
 
 import numpy as np
 import pandas as pd

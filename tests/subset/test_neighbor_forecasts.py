@@ -1,4 +1,4 @@
-"""Forecasts of training windows: each computed once, kept in a state, shared by threads."""
+"""Tests of the forecasts of training windows: computed once, saved, and shared by threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The normalized space: the profile of the day against loops, there and back, and the hour guessed from readings."""
+"""Tests of the normalizer: the daily profile against loops, the inverse, and slots guessed from readings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Windows of a series and of arrays as they arrive: slots of the day from times, features, or not at all."""
+"""Tests of reading windows of series and arrays: slots of the day come from times or features, or are unknown."""
 
 import numpy as np
 import pytest

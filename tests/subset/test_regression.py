@@ -1,4 +1,4 @@
-"""The regression on S against an explicit one, and the cache of them."""
+"""Tests of the regression on S against an explicit one, and of the cache of regressions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the user gets: quality words, shares observed, bounds for any levels."""
+"""Tests of the Forecast that is returned: quality, observed shares, and bounds for any levels."""
 
 import numpy as np
 import pytest

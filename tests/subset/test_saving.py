@@ -1,4 +1,4 @@
-"""A wrapper on disk: back to the bit, whole or refused, shared between processes."""
+"""Tests of saving and loading a wrapper: equal to the bit, refused if damaged, shared between processes."""
 
 import json
 import os

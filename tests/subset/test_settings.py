@@ -1,4 +1,4 @@
-"""Settings: checked when they are made, stored as plain values; blends lie on straight lines between shares."""
+"""Tests of the settings: checks, storage as plain values, and linear interpolation of blends."""
 
 import json
 

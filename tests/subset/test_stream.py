@@ -1,4 +1,4 @@
-"""A live stream gives at every step what the whole window would."""
+"""Tests of live streams: every step gives the same forecast as `predict` on the window."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Tuning sees its part of validation and nothing else, keeps what was given by hand, and minds the time."""
+"""Tests of tuning: it uses only its validation windows, keeps given settings, and respects the time limit."""
 
 import time
 

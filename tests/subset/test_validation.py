@@ -1,4 +1,4 @@
-"""The two parts of the validation windows share no step."""
+"""Tests of the split of the validation windows into two groups that share no step."""
 
 import numpy as np
 from hypothesis import given, settings

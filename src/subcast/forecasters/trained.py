@@ -150,19 +150,19 @@ class TrainedForecaster:
             mask = torch.zeros(self.n_variables, dtype=torch.bool)
             mask[self._indices(present, "present")] = True
             options["present"] = mask.to(device)
-        chosen = None if wanted is None else self._indices(wanted, "wanted")
-        if chosen is not None and ours:
-            options["wanted"] = torch.as_tensor(chosen, device=device)
-        scaler = self.scaler if chosen is None else self.scaler.select(chosen)
-        size = self.n_variables if chosen is None else len(chosen)
+        wanted_indices = None if wanted is None else self._indices(wanted, "wanted")
+        if wanted_indices is not None and ours:
+            options["wanted"] = torch.as_tensor(wanted_indices, device=device)
+        scaler = self.scaler if wanted_indices is None else self.scaler.select(wanted_indices)
+        size = self.n_variables if wanted_indices is None else len(wanted_indices)
         forecasts = np.empty((len(windows), self.horizon, size), dtype=np.float32)
         self.module.eval()
         for first in range(0, len(windows), batch_size):
             x = torch.from_numpy(self._normalized(windows[first : first + batch_size])).to(device)
             with torch.inference_mode():
                 y = self.module(x, **options).cpu().numpy()
-            if chosen is not None and not ours:
-                y = y[:, :, chosen]  # [b, h, s]
+            if wanted_indices is not None and not ours:
+                y = y[:, :, wanted_indices]  # [b, h, s]
             forecasts[first : first + batch_size] = scaler.inverse(y)
         return forecasts
 

@@ -1,4 +1,4 @@
-"""The experts of the package keep the protocol and are known by name."""
+"""Tests that the experts of subcast implement the protocol and are registered by name."""
 
 import pytest
 

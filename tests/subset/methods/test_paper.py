@@ -1,4 +1,4 @@
-"""The published method against plain loops written from its description, and how often the model is run."""
+"""Tests of the published method against plain loops written from the paper, and of the number of model passes."""
 
 import numpy as np
 import pytest

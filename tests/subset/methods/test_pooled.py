@@ -1,4 +1,4 @@
-"""The default method against plain loops, and what a user may rely on."""
+"""Tests of the default method against plain loops, and of its guarantees to users."""
 
 from dataclasses import replace
 
