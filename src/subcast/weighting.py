@@ -1,4 +1,4 @@
-"""How much each neighbor counts: weightings by name, each giving weights that sum to 1 over the neighbors.
+"""Weightings of the neighbors, by name; the weights sum to 1 over the neighbors.
 
 A neighbor that does not exist (a distance of infinity) has weight 0. To add a weighting, put a `Weighting` into
 `WEIGHTINGS`, or give a function of `Evidence` as the setting `weighting`.
@@ -18,7 +18,7 @@ from subcast.errors import InputError
 
 
 class Evidence(Protocol):
-    """What a weighting may look at."""
+    """The distances that a weighting may use."""
 
     @property
     def distance(self) -> NDArray[np.float32]:
@@ -37,16 +37,16 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Weighting:
-    """A way to weigh neighbors.
+    """A function that weighs neighbors, and what it needs.
 
     Parameters
     ----------
     weigh
-        from `Evidence` to weights [b, k]
+        function of `Evidence` that returns weights [b, k]
     uses_temperature
-        whether it depends on the temperature, which is then worth tuning
+        whether it depends on the temperature, so that tuning tries several
     needs_forecasts
-        whether it asks for `forecast_distance`, which needs a forecast of each neighbor's completion
+        whether it calls `forecast_distance`, which needs a forecast of each neighbor's completion
     """
 
     weigh: Callable[[Evidence], NDArray[np.float32]]
@@ -55,7 +55,7 @@ class Weighting:
 
 
 def uniform(distance: ArrayLike) -> NDArray[np.float32]:
-    """Weigh all neighbors alike (UW).
+    """Return equal weights for all neighbors (UW).
 
     >>> uniform([[0.2, 0.4, np.inf, np.inf]])
     array([[0.5, 0.5, 0. , 0. ]], dtype=float32)
@@ -64,14 +64,14 @@ def uniform(distance: ArrayLike) -> NDArray[np.float32]:
 
 
 def by_distance(distance: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
-    """Weigh by the distance on S: softmax of -distance / temperature (DDW, equation 6).
+    """Return weights by the distance on S: softmax of -distance / temperature (DDW, equation 6).
 
     Parameters
     ----------
     distance
-        [..., k], as retrieval gives them
+        [..., k], as retrieval returns them
     temperature
-        tau > 0: the smaller, the more the nearest counts
+        tau > 0: a smaller value gives the nearest neighbors more weight
 
     Examples
     --------
@@ -80,16 +80,16 @@ def by_distance(distance: ArrayLike, temperature: float = 0.1) -> NDArray[np.flo
     """
     if not temperature > 0:
         raise InputError(f"temperature must be above 0, got {temperature}")
-    found = _distances(distance)
-    finite = np.isfinite(found)
-    nearest = np.min(np.where(finite, found, np.inf), axis=-1, keepdims=True, initial=np.inf)
+    distances = _distances(distance)
+    finite = np.isfinite(distances)
+    nearest = np.min(np.where(finite, distances, np.inf), axis=-1, keepdims=True, initial=np.inf)
     nearest = np.where(np.isfinite(nearest), nearest, 0.0)
-    # where nothing is finite the exponent of -inf gives weights of 0, which `_shares` leaves as they are
-    return _shares(np.exp(np.where(finite, -(found - nearest) / temperature, -np.inf)))
+    # if no distance is finite, exp(-inf) gives weights of 0, which `_shares` does not change
+    return _shares(np.exp(np.where(finite, -(distances - nearest) / temperature, -np.inf)))
 
 
 def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float64]:
-    """Measure how far the forecasts of neighbors are from those of the window they completed (equation 7).
+    """Return the distance between the forecasts of the completed windows and of the neighbors (equation 7).
 
     Errors at later steps count less: the difference at step q is divided by q.
 
@@ -111,16 +111,16 @@ def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float6
     >>> float(forecast_distance(new, new + [[4.0], [2.0]]).item())  # (4 / 1 + 2 / 2) / 2
     2.5
     """
-    ours, theirs = np.asarray(new), np.asarray(neighbors)
-    check_axes("new", ours, "bkhs")
-    if ours.shape != theirs.shape:
-        raise InputError(f"neighbors must have the shape of new, {ours.shape}, got {theirs.shape}")
-    steps = np.arange(1, ours.shape[2] + 1, dtype=np.float64)[:, None]  # [h, 1]
-    return np.asarray((np.abs(ours.astype(np.float64) - theirs) / steps).mean(axis=(2, 3)))
+    new_forecasts, neighbor_forecasts = np.asarray(new), np.asarray(neighbors)
+    check_axes("new", new_forecasts, "bkhs")
+    if new_forecasts.shape != neighbor_forecasts.shape:
+        raise InputError(f"neighbors must have the shape of new, {new_forecasts.shape}, got {neighbor_forecasts.shape}")
+    steps = np.arange(1, new_forecasts.shape[2] + 1, dtype=np.float64)[:, None]  # [h, 1]
+    return np.asarray((np.abs(new_forecasts.astype(np.float64) - neighbor_forecasts) / steps).mean(axis=(2, 3)))
 
 
 def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
-    """Weigh by the distance in forecast space: softmax of -distance / temperature (FDW, equation 8).
+    """Return weights by the distance in forecast space: softmax of -distance / temperature (FDW, equation 8).
 
     `new` and `neighbors` as in `forecast_distance`. A neighbor with a forecast of NaN has weight 0.
 
@@ -133,9 +133,9 @@ def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) 
 
 
 def by_rank(distance: ArrayLike) -> NDArray[np.float32]:
-    """Weigh by rank alone: the rank-order centroid, (1 / m) sum of 1 / j for j from the rank to m.
+    """Return weights by rank alone: the rank-order centroid, (1 / m) sum of 1 / j for j from the rank to m.
 
-    `distance` is in increasing order, as retrieval gives it.
+    `distance` is in increasing order, as retrieval returns it.
 
     >>> by_rank([[0.1, 0.5, 0.9]]).round(3)
     array([[0.611, 0.278, 0.111]], dtype=float32)
@@ -150,12 +150,12 @@ def by_rank(distance: ArrayLike) -> NDArray[np.float32]:
 
 
 def _distances(distance: ArrayLike) -> NDArray[np.float64]:
-    found = np.asarray(distance, dtype=np.float64)
-    if found.ndim == 0:
+    distances = np.asarray(distance, dtype=np.float64)
+    if distances.ndim == 0:
         raise InputError("distance must have one entry for each neighbor along its last axis, got a single number")
-    if np.isnan(found).any():
+    if np.isnan(distances).any():
         raise InputError("distance must be numbers, infinite where there is no neighbor, got NaN")
-    return found
+    return distances
 
 
 def _shares(raw: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -189,7 +189,7 @@ WEIGHTINGS: dict[str, Weighting] = {
 
 
 def get_weighting(weighting: str | Weighting | Callable[[Evidence], NDArray[np.float32]]) -> Weighting:
-    """Return the weighting of a name, or make one of a function.
+    """Return the weighting with a given name, or one made from a function.
 
     >>> get_weighting("rank").needs_forecasts
     False

@@ -65,7 +65,7 @@ def test_batches_of_any_size_give_the_same(b, n, f, batch_size, dtype, fortran):
     assert max(seen, default=0) <= batch_size
 
 
-def test_a_model_that_writes_into_its_input_harms_nobody():
+def test_a_model_that_writes_into_its_input_does_not_change_the_windows():
     x = np.ones((4, 3, 2, 1), dtype=np.float32)
 
     def vandal(part):

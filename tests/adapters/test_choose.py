@@ -100,7 +100,7 @@ def test_an_onnx_file(tmp_path):
         ({"lookback": 12}, "the model is made for lookback 4, but the windows have 12: split with lookback=4"),
         ({"horizon": 3}, "the model is made for horizon 2, but the windows have 3: split with horizon=2"),
         ({"variables": ("a", "b")}, "the model takes 3 variables, but the windows have 2"),
-        ({"variables": ("a", "c", "b")}, r"same variables in another order \(at place 1 'b', the windows 'c'\)"),
+        ({"variables": ("a", "c", "b")}, r"same variables in another order \(at position 1 'b', the windows 'c'\)"),
         ({"variables": ("a", "b", "d")}, "does not know the variables 'd': it was fitted on 'a', 'b', 'c'"),
         ({"n_features": 2}, r"takes 1 feature \(the reading and 0 of time\), but the windows have 2"),
     ],
@@ -118,7 +118,7 @@ def test_a_model_of_one_variable():
 
 
 @pytest.mark.parametrize("thing", [3, None, np.zeros(3), object()])
-def test_what_is_no_model(thing):
+def test_objects_that_are_no_models_are_refused(thing):
     with pytest.raises(InputError, match=r"model must be a model of subcast .*, a torch module, .* got "):
         adapt(thing, **SIZES)
 

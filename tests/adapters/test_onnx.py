@@ -73,12 +73,12 @@ def test_double_precision(tmp_path):
     np.testing.assert_allclose(from_onnx(path)(x), loop_forecast(x), rtol=1e-5, atol=1e-5)
 
 
-def test_open_axes_are_said_by_the_caller(tmp_path):
+def test_the_caller_must_give_open_axes(tmp_path):
     same = onnx.helper.make_node("Identity", ["x"], ["y"])
     path = write_model(tmp_path / "m.onnx", ["b", "t", "n"], ["b", "h", "n"], [same])
-    with pytest.raises(InputError, match=r"m.onnx leaves its lookback open: say lookback="):
+    with pytest.raises(InputError, match=r"m.onnx leaves its lookback open: give lookback="):
         from_onnx(path)
-    with pytest.raises(InputError, match=r"m.onnx leaves its horizon open: say horizon="):
+    with pytest.raises(InputError, match=r"m.onnx leaves its horizon open: give horizon="):
         from_onnx(path, lookback=3)
     forecaster = from_onnx(str(path), lookback=3, horizon=3, variables=["a", "b"])
     assert forecaster.variables == ("a", "b")

@@ -42,7 +42,7 @@ def test_a_module_put_back_to_training_is_not_run_with_dropout():
 
 
 @pytest.mark.parametrize("per_variable", [True, False])
-def test_the_scaler_is_for_the_first_feature_alone(per_variable):
+def test_the_scaler_is_applied_to_the_first_feature_only(per_variable):
     scaler = (
         Scaler(np.array([10.0, 20.0]), np.array([2.0, 5.0]))
         if per_variable
@@ -57,7 +57,7 @@ def test_the_scaler_is_for_the_first_feature_alone(per_variable):
             assert y[window, :, variable] == pytest.approx(normal * scale + mean, rel=1e-5)
 
 
-def test_the_scaler_says_how_many_variables_there_are():
+def test_the_scaler_sets_the_number_of_variables():
     forecaster = from_torch(LastPlusFeature(), lookback=3, horizon=2, scaler=Scaler(np.zeros(4), np.ones(4)))
     assert forecaster.n_variables == 4
     with pytest.raises(InputError, match="with 4 variables, got 2"):
@@ -103,11 +103,11 @@ class Wrong(torch.nn.Module):
         (lambda x: x[:, :2, :, 0] / 0, "8 of its 8 numbers are NaN or infinite"),
     ],
 )
-def test_modules_that_give_something_else(result, sentence, scaler):
+def test_modules_with_invalid_results_are_refused(result, sentence, scaler):
     with pytest.raises(InputError, match=sentence):
         from_torch(Wrong(result), lookback=3, horizon=2, scaler=scaler)(np.ones((2, 3, 2, 1)))
 
 
-def test_only_a_module_will_do():
+def test_other_objects_than_modules_are_refused():
     with pytest.raises(InputError, match=r"module must be a torch.nn.Module, got function"):
         from_torch(lambda x: x, lookback=3, horizon=2)

@@ -103,7 +103,7 @@ def test_one_number_a_window():
     assert forecaster(windows.batch().inputs).shape == (len(windows), 1, 1)
 
 
-def test_a_regressor_that_does_not_say_its_width():
+def test_a_regressor_without_n_features_in():
     class Plain:
         def predict(self, X):
             return X[:, -4:]
@@ -139,7 +139,7 @@ def test_a_horizon_that_does_not_fit():
         forecaster(windows.batch().inputs)
 
 
-def test_only_a_regressor_will_do():
+def test_other_objects_than_regressors_are_refused():
     for thing in (LinearRegression, 3):
         with pytest.raises(InputError, match="regressor must be a fitted scikit-learn regressor"):
             from_sklearn(thing, lookback=1, horizon=1)

@@ -1,4 +1,4 @@
-"""Making, saving and opening a bank; and what it says about bad input."""
+"""Tests of making, saving and opening a bank, and of the errors for bad input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def same(one, other):
     return np.array_equal(one.index, other.index) and np.array_equal(one.distance, other.distance)
 
 
-def test_several_series_are_not_crossed():
+def test_windows_do_not_cross_series():
     parts = [VALUES[:10], VALUES[10:13], VALUES[13:40]]
     bank = WindowBank(parts, 4)
     assert len(bank) == 7 + 0 + 24
@@ -123,7 +123,7 @@ def test_a_save_that_fails_leaves_the_old_bank(tmp_path, monkeypatch, name):
     assert WindowBank.open(folder, verify=True).starts.tolist() == [3]
 
 
-def test_what_a_killed_saver_left_is_removed(tmp_path):
+def test_files_left_by_a_killed_save_are_removed(tmp_path):
     stray = tmp_path / "bank-rows-0123456789abcdef.npy"
     stray.write_bytes(b"half an arr")
     bank_of(starts=[3]).save(tmp_path)
@@ -156,7 +156,7 @@ def test_savers_and_openers_at_once(tmp_path):
     assert len(names_in(tmp_path)) == 3
 
 
-def test_an_opening_overtaken_by_a_save_begins_anew(tmp_path, monkeypatch):
+def test_open_starts_again_if_a_save_replaces_the_page(tmp_path, monkeypatch):
     bank_of(starts=[3]).save(tmp_path)
     read, left = folders._unsealed, [1]
 
@@ -215,7 +215,7 @@ def test_a_copy_answers_the_same(tmp_path, copied, options):
     assert same(again.neighbors, table.nearest(windows, [0, 2], 3).neighbors)
 
 
-def test_windows_of_places_that_stayed_empty_are_nan():
+def test_windows_of_missing_neighbors_are_nan():
     bank = bank_of(starts=[2, 7])
     found = bank.nearest(VALUES[None, 2:6], [0, 1], 3)
     assert found.index.tolist() == [[0, 1, -1]]
@@ -242,7 +242,7 @@ def test_windows_of_some_variables():
         bank.windows([0], [3])
 
 
-def test_holes_are_remembered(tmp_path):
+def test_rows_with_missing_readings_are_recorded(tmp_path):
     values = VALUES.copy()
     values[7, 1] = np.nan
     WindowBank(values, 4).save(tmp_path / "bank")
@@ -298,14 +298,14 @@ def flip(path):
         (Path.unlink, "bank.json", "holds no bank"),
     ],
 )
-def test_harmed_banks_are_refused(tmp_path, harm, name, sentence):
+def test_damaged_banks_are_refused(tmp_path, harm, name, sentence):
     bank_of(starts=[0, 5, 9]).save(tmp_path / "bank")
     harm(file_of(tmp_path / "bank", name))
     with pytest.raises(DataError, match=sentence):
         WindowBank.open(tmp_path / "bank")
 
 
-def test_damage_in_the_middle_is_seen_when_asked(tmp_path):
+def test_damage_in_the_middle_is_detected_with_verify(tmp_path):
     rng = np.random.default_rng(1)
     WindowBank(rng.normal(size=(30000, 3)), 4).save(tmp_path / "bank")
     path = file_of(tmp_path / "bank", "rows")
@@ -317,13 +317,13 @@ def test_damage_in_the_middle_is_seen_when_asked(tmp_path):
         WindowBank.open(tmp_path / "bank", verify=True)
 
 
-def test_a_table_is_no_bank(tmp_path):
+def test_opening_a_table_as_a_bank_is_refused(tmp_path):
     QueryTable(bank_of(), VALUES[None, :4]).save(tmp_path / "table")
     with pytest.raises(DataNotFoundError, match="holds no bank"):
         WindowBank.open(tmp_path / "table")
 
 
-def test_many_threads_ask_one_bank():
+def test_many_threads_search_one_bank():
     rng = np.random.default_rng(2)
     values = np.cumsum(rng.normal(size=(6000, 6)), axis=0).astype(np.float32)
     steps = values[5000:5040]
@@ -393,7 +393,7 @@ def test_many_threads_ask_one_bank():
         (lambda: bank_of().rank(np.zeros((1, 4, 3)), [0], [[[0]]]), r"index must be \[b\] or \[b, j\]"),
     ],
 )
-def test_bad_input_is_one_clear_sentence(call, sentence):
+def test_bad_input_is_refused_with_a_clear_error(call, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         call()
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Moments and the regressions made of them against loops over time."""
+"""Tests of moments and regressions against loops over time."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def test_blocks_against_loops(holes):
         np.testing.assert_allclose(block, twin, atol=1e-5)
 
 
-def test_looking_back_is_looking_forward_from_the_other_side():
+def test_a_negative_lag_is_the_transpose_of_the_positive_lag():
     moments = LagMoments.fit(noise(), 4)
     np.testing.assert_array_equal(moments.block(-3, [0, 1], [2]), moments.block(3, [2], [0, 1]).T)
 
@@ -71,7 +71,7 @@ def factor_data(t=1500, n=12, rank=3, own=0.0, seed=2):
     return (factors @ rng.normal(size=(rank, n)) + rest).astype(np.float32)
 
 
-def test_low_rank_is_the_dense_one_on_data_of_that_rank():
+def test_low_rank_moments_equal_dense_ones_on_data_of_that_rank():
     z = factor_data()
     dense, few = LagMoments.fit(z, 5), LagMoments.fit(z, 5, dense_limit=4, rank=3)
     assert few.whole.size == 0
@@ -100,7 +100,7 @@ def test_low_rank_takes_any_rows_and_columns():
     np.testing.assert_allclose(few.block(2, rows, columns), whole[np.ix_(rows, columns)], atol=1e-6)
 
 
-def test_readings_stay_as_they_are():
+def test_fit_does_not_change_the_readings():
     z = noise(holes=0.2)
     kept = z.copy()
     LagMoments.fit(z, 4)

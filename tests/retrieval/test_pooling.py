@@ -1,4 +1,4 @@
-"""Means and medians of the neighbors' readings against loops."""
+"""Tests of means, medians and deviations of the neighbors' readings against loops."""
 
 import math
 
@@ -97,7 +97,7 @@ def many():
     return rows, rng.integers(-1, 880, size=(500, 20)), rng.random((500, 20)).astype(np.float32), np.arange(30)
 
 
-def test_many_windows_give_what_each_gives_alone(many):
+def test_a_batch_gives_the_same_as_each_window_alone(many):
     rows, starts, weights, variables = many
     together = pool_mean(rows, starts, weights, variables, 2, 12)
     medians = pool_median(rows, starts, variables, 2, 12)
@@ -115,14 +115,14 @@ def test_weights_need_not_sum_to_one():
     np.testing.assert_allclose(pool_mean(rows, starts, weights, np.array([0]), 0, 2)[0, :, 0], [1.5, 2.5])
 
 
-def test_nobody_there_is_the_usual_value():
+def test_without_neighbors_the_default_value_is_returned():
     rows = np.full((1, 5), np.nan, dtype=np.float32)
     starts, weights = np.array([[0, -1]]), np.ones((1, 2), dtype=np.float32)
     np.testing.assert_array_equal(pool_mean(rows, starts, weights, np.array([0]), 0, 3), np.zeros((1, 3, 1)))
     np.testing.assert_array_equal(pool_median(rows, starts, np.array([0]), 0, 3), np.zeros((1, 3, 1)))
 
 
-def test_the_bank_may_be_read_only_and_stays(many):
+def test_a_read_only_bank_is_accepted_and_not_changed(many):
     rows, starts, weights, variables = many
     rows.flags.writeable = False
     kept = rows.copy()

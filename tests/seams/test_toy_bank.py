@@ -1,4 +1,4 @@
-"""A bank of one's own takes one file: plain loops over windows give the forecasts of `WindowBank`."""
+"""A user's bank in one file: plain loops over windows give the same forecasts as `WindowBank`."""
 
 import numpy as np
 import pytest
@@ -113,12 +113,12 @@ def banks(parts):
     return [robust.fit(parts.train, parts.val) for robust in make]
 
 
-def test_it_keeps_the_protocol(parts):
+def test_it_implements_the_protocol(parts):
     assert isinstance(ListBank(np.zeros((9, 2)), 3, [0]), Bank)
     assert isinstance(sc.WindowBank(np.zeros((9, 2)), 3), Bank)
 
 
-def test_a_window_bank_given_by_hand_is_the_one_that_fit_makes(banks, parts):
+def test_a_given_window_bank_equals_the_one_that_fit_makes(banks, parts):
     made, raw, _ = (robust.predict_many(parts.test[:8], [0, 3], absent=True) for robust in banks)
     np.testing.assert_array_equal(made.mean, raw.mean)
     np.testing.assert_array_equal(made.bounds, raw.bounds)
@@ -131,7 +131,7 @@ def test_a_bank_of_loops_gives_the_same_forecasts(banks, parts):
     np.testing.assert_allclose(made.bounds, own.bounds, rtol=2e-3, atol=2e-3)
 
 
-def test_streams_too(banks, parts):
+def test_a_bank_of_loops_gives_the_same_stream(banks, parts):
     frame = parts.test.series.to_frame().iloc[:12, [0, 3]]
     answers = []
     for robust in (banks[0], banks[2]):
@@ -143,9 +143,9 @@ def test_streams_too(banks, parts):
             np.testing.assert_allclose(one.mean, other.mean, rtol=1e-4, atol=1e-4)
 
 
-def test_a_bank_that_does_not_fit(parts):
+def test_a_bank_of_other_sizes_is_refused(parts):
     short = sc.WindowBank(parts.train.series.values[:-1], LOOKBACK)
     with pytest.raises(InputError, match="bank must hold windows of the training series"):
         sc.SubsetForecaster(mixing, bank=short, progress=False).fit(parts.train)
-    with pytest.raises(InputError, match=r"bank must offer what subcast\.retrieval\.Bank asks for, got list"):
+    with pytest.raises(InputError, match=r"bank must implement the protocol subcast\.retrieval\.Bank, got list"):
         sc.SubsetForecaster(mixing, bank=[], progress=False).fit(parts.train)

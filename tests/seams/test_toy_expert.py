@@ -1,4 +1,4 @@
-"""An expert of one's own takes one file, and is tuned, saved and loaded like the others."""
+"""A user's expert in one file is tuned, saved and loaded like the others."""
 
 import numpy as np
 import pytest
@@ -44,11 +44,11 @@ def whole_share(parts):
     return {"climate": ((1.0,) * 3,) * 3}
 
 
-def test_it_keeps_the_protocol():
+def test_it_implements_the_protocol():
     assert isinstance(Climate(), Expert)
 
 
-def test_with_all_of_the_share_it_is_the_forecast(parts):
+def test_an_expert_with_the_full_share_is_the_forecast(parts):
     settings = sc.Settings(blend=whole_share(parts))
     robust = sc.SubsetForecaster(last_reading, experts=[Climate()], settings=settings, progress=False).fit(parts.train)
     found = robust.predict_many(parts.test, PRESENT)
@@ -78,7 +78,7 @@ def test_it_is_saved_and_loaded(parts, tmp_path, monkeypatch):
         last_reading, experts=[Climate()], settings=sc.Settings(blend=whole_share(parts)), progress=False
     ).fit(parts.train)
     robust.save(tmp_path / "plant")
-    with pytest.raises(DataError, match="was saved with the expert 'climate', which is not known here"):
+    with pytest.raises(DataError, match="was saved with the expert 'climate', which is not in EXPERTS"):
         sc.load(tmp_path / "plant", model=last_reading)
     monkeypatch.setitem(EXPERTS, "climate", Climate)
     loaded = sc.load(tmp_path / "plant", model=last_reading)

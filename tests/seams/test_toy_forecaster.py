@@ -1,4 +1,4 @@
-"""A forecaster of one's own takes one file: four members, or an object with a `predict`."""
+"""A user's forecaster in one file: four members, or an object with a `predict`."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_it_forecasts_like_the_function_inside(parts, model):
         )
 
 
-def test_it_is_asked_for_the_wanted_variables_alone(parts):
+def test_it_is_called_with_the_wanted_variables(parts):
     model = Plain()
     robust = sc.SubsetForecaster(model, settings=sc.Settings(), progress=False).fit(parts.train)
     model.asked.clear()

@@ -1,4 +1,4 @@
-"""A weighting of one's own takes one file: a function of the evidence, by itself or under a name."""
+"""A user's weighting in one file: a function of the evidence, given directly or by name."""
 
 import numpy as np
 import pytest
@@ -63,6 +63,6 @@ def test_a_function_cannot_be_saved(parts, tmp_path):
     assert not (tmp_path / "plant").exists()
 
 
-def test_a_name_that_nobody_knows_is_refused():
+def test_an_unknown_name_is_refused():
     with pytest.raises(InputError, match="weighting must be one of uniform, distance, forecast, rank or a function"):
         sc.Settings(weighting="nearset")

@@ -1,4 +1,4 @@
-"""What a worker process needs can be pickled by the user's own pool, and threads do not disturb one another."""
+"""Tests that wrappers can be pickled for worker processes, and that threads are independent."""
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -83,7 +83,7 @@ def feed_through(robust, rows, times):
     return [forecast.mean for forecast in forecasts if forecast is not None]
 
 
-def test_two_feeds_from_two_threads_equal_the_serial_answers(robust, parts):
+def test_two_streams_in_two_threads_equal_the_serial_results(robust, parts):
     """The feeds lose other sensors at other times."""
     series = parts.test.series
     feeds = []

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Tests that files are written completely or not at all."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ def test_the_file_appears_only_at_the_end(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_what_was_there_stays_when_writing_fails(tmp_path, error):
+def test_an_existing_file_is_kept_when_writing_fails(tmp_path, error):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
@@ -36,7 +36,7 @@ def test_what_was_there_stays_when_writing_fails(tmp_path, error):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-def test_what_was_there_is_replaced(tmp_path):
+def test_an_existing_file_is_replaced(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     with whole_file(str(path)) as temporary:
@@ -44,7 +44,7 @@ def test_what_was_there_is_replaced(tmp_path):
     assert path.read_text() == "new"
 
 
-def test_others_may_read_it_as_the_mask_says(tmp_path):
+def test_file_permissions_follow_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
         with whole_file(tmp_path / "a.txt") as temporary:
@@ -68,7 +68,7 @@ def test_endings_in_capitals(tmp_path):
     assert os.listdir(tmp_path) == ["a.CSV"]
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     message = "the folder of 'a.csv' does not exist: make .*no.* first"
     with pytest.raises(InputError, match=message), whole_file(tmp_path / "no" / "a.csv"):
         pytest.fail("must not be reached")

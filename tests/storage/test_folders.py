@@ -1,4 +1,4 @@
-"""Folders: all of a state or nothing of it, and a sentence for whatever is damaged."""
+"""Tests of folders: a state is saved completely or not at all, and a damaged one is refused."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def write_page(folder, page):
     (folder / "thing.json").write_text(json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}))
 
 
-def test_what_was_saved_is_opened(saved):
+def test_a_saved_state_is_opened_unchanged(saved):
     opened = folders.open_state(saved, "thing", verify=True)
     assert opened.facts == {"lookback": 12}
     for name, array in state().arrays.items():
@@ -44,7 +44,7 @@ def test_what_was_saved_is_opened(saved):
     assert not folders.is_saved(saved, "bank")
 
 
-def test_saving_over_leaves_only_the_new(saved):
+def test_saving_again_removes_the_old_files(saved):
     before = set(os.listdir(saved))
     folders.save_state(saved, "thing", state(2.0))
     assert len(os.listdir(saved)) == len(before)
@@ -52,14 +52,14 @@ def test_saving_over_leaves_only_the_new(saved):
     assert folders.open_state(saved, "thing").arrays["rows"][0, 0] == 2.0
 
 
-def test_a_reader_keeps_what_it_has_open(saved):
+def test_open_arrays_stay_valid_after_another_save(saved):
     opened = folders.open_state(saved, "thing")
     folders.save_state(saved, "thing", state(2.0))
     assert (opened.arrays["rows"] == 1.0).all()
 
 
 @pytest.mark.parametrize("failing", ["replace", "fsync"])
-def test_a_save_that_fails_leaves_the_old_alone(saved, monkeypatch, failing):
+def test_a_failed_save_keeps_the_old_state(saved, monkeypatch, failing):
     before = {name: (saved / name).read_bytes() for name in os.listdir(saved)}
 
     def fail(*_):
@@ -72,30 +72,30 @@ def test_a_save_that_fails_leaves_the_old_alone(saved, monkeypatch, failing):
     assert {name: (saved / name).read_bytes() for name in os.listdir(saved)} == before
 
 
-def test_a_first_save_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+def test_a_failed_first_save_leaves_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(folders.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
     with pytest.raises(OSError, match="no"):
         folders.save_state(tmp_path / "new", "thing", state())
     assert not (tmp_path / "new").exists()
 
 
-def test_what_a_killed_saver_left_is_cleaned_up(saved):
+def test_files_left_by_a_killed_save_are_removed(saved):
     left = saved / f"thing-rows-{'0' * 16}.npy"
     left.write_bytes(b"half")
     folders.save_state(saved, "thing", state(2.0))
     assert not left.exists()
 
 
-def test_other_files_stay_where_they_are_allowed(tmp_path):
+def test_allowed_other_files_are_kept(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and holds no thing: name another, or empty it first"):
+    with pytest.raises(InputError, match="exists and holds no thing: give another folder, or empty it first"):
         folders.save_state(tmp_path, "thing", state())
     folders.save_state(tmp_path, "thing", state(), beside=r"notes\.txt")
     folders.save_state(tmp_path, "thing", state(2.0))
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_facts_that_json_cannot_hold_leave_the_old(saved):
+def test_facts_that_json_cannot_store_keep_the_old_state(saved):
     before = sorted(os.listdir(saved))
     with pytest.raises(TypeError):
         folders.save_state(saved, "thing", state(facts={"what": object()}))
@@ -103,17 +103,17 @@ def test_facts_that_json_cannot_hold_leave_the_old(saved):
 
 
 class TestRefused:
-    def test_nothing_there(self, tmp_path):
-        with pytest.raises(DataNotFoundError, match=r"holds no thing \(thing\.json is not there\)"):
+    def test_a_folder_without_a_saved_object_is_refused(self, tmp_path):
+        with pytest.raises(DataNotFoundError, match=r"holds no thing \(thing\.json is missing\)"):
             folders.open_state(tmp_path, "thing")
 
     @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"page": 3}', b"\xff\xfe"])
-    def test_a_page_that_is_no_page(self, saved, content):
+    def test_an_unreadable_page_is_refused(self, saved, content):
         (saved / "thing.json").write_bytes(content)
         with pytest.raises(DataError, match=r"thing\.json is damaged or was changed by hand"):
             folders.open_state(saved, "thing")
 
-    def test_a_page_changed_by_hand(self, saved):
+    def test_an_edited_page_is_refused(self, saved):
         text = (saved / "thing.json").read_text().replace("12", "13")
         (saved / "thing.json").write_text(text)
         with pytest.raises(DataError, match="is damaged or was changed by hand"):
@@ -130,7 +130,7 @@ class TestRefused:
             folders.open_state(saved, "thing")
 
     @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
-    def test_files_that_are_missing_or_cut(self, saved, suffix):
+    def test_missing_or_truncated_files_are_refused(self, saved, suffix):
         path = max(saved.glob(f"*{suffix}"), key=lambda path: path.stat().st_size)
         whole = path.read_bytes()
         path.write_bytes(whole[:-1])
@@ -140,7 +140,7 @@ class TestRefused:
         with pytest.raises(DataError, match="is missing"):
             folders.open_state(saved, "thing")
 
-    def test_a_flipped_bit_is_seen_at_the_ends_and_in_the_middle_on_request(self, tmp_path):
+    def test_a_flipped_bit_is_detected_at_the_ends_and_with_verify_anywhere(self, tmp_path):
         big = State({}, {"rows": np.zeros(200_000, dtype=np.float64)})
         folders.save_state(tmp_path / "thing", "thing", big)
         (path,) = (tmp_path / "thing").glob("*.npy")

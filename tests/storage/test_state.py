@@ -1,4 +1,4 @@
-"""States of parts are joined and taken apart again."""
+"""Tests of joining states of parts and of reading them back."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ def inner():
     return State({"size": 3}, {"rows": np.arange(3)}, {"weights.bin": b"abc"})
 
 
-def test_parts_come_back_as_they_were():
+def test_joined_parts_are_returned_unchanged():
     joined = State.join({"name": "outer"}, bank=inner(), nothing=None, other=State({"x": 1}))
     part = joined.part("bank")
     assert part.facts == {"size": 3}
@@ -28,12 +28,12 @@ def test_parts_of_parts():
     assert list(joined.blobs) == ["outer.bank.weights.bin"]
 
 
-def test_names_that_begin_alike_are_kept_apart():
+def test_names_with_a_common_prefix_are_not_mixed_up():
     joined = State.join({}, bank=State({}, {"a": np.zeros(1)}), bank_two=State({}, {"b": np.ones(1)}))
     assert list(joined.part("bank").arrays) == ["a"]
     assert list(joined.part("bank_two").arrays) == ["b"]
 
 
-def test_a_part_that_must_be_there():
+def test_a_missing_needed_part_raises():
     with pytest.raises(KeyError, match="model"):
         State({"bank": {}}).needed_part("model")

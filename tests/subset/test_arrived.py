@@ -1,4 +1,4 @@
-"""Windows as they arrived: views of a series, slices that know whether they are consecutive."""
+"""Tests of Arrived: windows are views of a series, and slices record whether they are consecutive."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from subcast.subset.arrived import Arrived
 from subset.examples import hours_of, walk, waves
 
 
-def test_windows_of_a_series_are_views_with_the_hour_of_their_first_step():
+def test_windows_of_a_series_are_views_with_the_slot_of_their_first_step():
     series = waves(steps=60, features=("time_of_day",))
     windows = series.windows(6, 3)
     arrived = Arrived.of(windows, 24)
@@ -16,7 +16,7 @@ def test_windows_of_a_series_are_views_with_the_hour_of_their_first_step():
     assert arrived.consecutive
 
 
-def test_without_times_the_hour_is_not_known():
+def test_without_times_the_slot_is_unknown():
     windows = walk(steps=40).windows(6, 3)
     assert (Arrived.of(windows, 24).slots == -1).all()
     assert not Arrived.of(windows, 24).consecutive
@@ -24,7 +24,7 @@ def test_without_times_the_hour_is_not_known():
     assert Arrived.of(windows, 1).consecutive
 
 
-def test_parts_are_consecutive_only_when_they_follow_one_another():
+def test_selected_windows_are_consecutive_only_for_a_slice_without_steps():
     arrived = Arrived.of(waves(steps=60).windows(6, 3), 24)
     assert arrived[3:9].consecutive
     assert not arrived[::2].consecutive

@@ -1,4 +1,4 @@
-"""The blend mixes each expert in turn into the forecast of those before it."""
+"""Tests of the blend, which mixes each expert in turn into the forecast of the experts before it."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_combine_against_loops(present_share, fades):
         assert blended[b, h, s] == pytest.approx(expected, abs=1e-5)
 
 
-def test_an_expert_without_a_share_is_not_asked():
+def test_an_expert_without_a_share_is_not_called():
     def never():
         raise AssertionError("asked")
 
@@ -41,7 +41,7 @@ def test_an_expert_without_a_share_is_not_asked():
     np.testing.assert_array_equal(blend.combine(first, {"idle": never, "fading": never}, 1.0), first)
 
 
-def test_losing_one_of_many_variables_does_not_make_the_forecast_jump():
+def test_losing_one_of_many_variables_changes_the_forecast_little():
     blend = Blend((0.15, 0.5, 0.85), {"one": ((0.9, 0.9),) * 3})
     all_but_one = blend.share_of("one", 206 / 207)
     assert (all_but_one > 0).all()

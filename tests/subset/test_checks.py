@@ -1,4 +1,4 @@
-"""What is asked of windows, levels and a model before they are used."""
+"""Tests of the checks of windows and levels."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from subcast.subset.checks import check_fit_windows, checked_levels, refuse_over
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, walk, waves
 
 
-def test_levels():
+def test_checked_levels_returns_a_tuple_or_raises():
     assert checked_levels(0.9) == (0.9,)
     assert checked_levels([0.5, np.float32(0.25)]) == (0.5, 0.25)
     for wrong in (1.0, 0, -0.1, "0.9"):
@@ -18,7 +18,7 @@ def test_levels():
 
 
 @pytest.mark.parametrize("make", [waves, walk], ids=["times", "no times"])
-def test_validation_windows_of_the_training_time_are_refused(make):
+def test_validation_windows_that_overlap_training_in_time_are_refused(make):
     train, val, _ = make(steps=400).split(LOOKBACK, HORIZON)
     refuse_overlap(train, val)
     with pytest.raises(InputError) as error:
@@ -30,7 +30,7 @@ def test_other_series_without_times_do_not_overlap():
     refuse_overlap(walk(steps=60).windows(6, 3), walk(steps=60, seed=2).windows(6, 3))
 
 
-def test_windows_that_do_not_go_together():
+def test_train_and_val_windows_that_differ_are_refused():
     train, val, _ = waves(steps=400).split(LOOKBACK, HORIZON)
     check_fit_windows(train, None)
     check_fit_windows(train, val)

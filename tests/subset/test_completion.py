@@ -1,4 +1,4 @@
-"""Completion: holes follow the neighbors' course, what arrived stays, absent variables come from the neighbors."""
+"""Tests of completion: filled readings, readings that arrived, and absent variables."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def completed(parts, **changes):
     return complete(fitted, settings, arrived, PRESENT, neighbors, weigh_by_distance(neighbors, settings))
 
 
-def test_holes_by_hand():
+def test_missing_readings_are_filled_as_computed_by_hand():
     readings = np.array([[[1.0], [np.nan], [5.0], [np.nan]]], dtype=np.float32)
     course = np.array([[[0.0], [1.0], [2.0], [7.0]]], dtype=np.float32)
     # offsets 1 and 3 around the first hole give 2 in between; the last hole keeps the last offset
@@ -38,18 +38,18 @@ def test_a_variable_without_a_reading_follows_the_neighbors():
     np.testing.assert_array_equal(fill_holes(readings, course), course)
 
 
-def test_without_holes_nothing_is_copied():
+def test_readings_without_nan_are_not_copied():
     readings = np.ones((2, 3, 1), dtype=np.float32)
     assert fill_holes(readings, 0 * readings) is readings
 
 
-def test_what_arrived_goes_to_the_model_as_it_is(parts):
+def test_readings_that_arrived_reach_the_model_unchanged(parts):
     inputs = model_inputs(completed(parts, correction=1.0))
     np.testing.assert_array_equal(inputs[:, :, PRESENT, 0], parts.test[:5].readings[:, :, PRESENT])
     np.testing.assert_array_equal(inputs[:, :, 1, 1], parts.test[:5].features[:, :, 0])
 
 
-def test_one_neighbor_lends_its_readings(parts):
+def test_absent_variables_get_the_readings_of_a_single_neighbor(parts):
     changes = {"daily_profile": False, "time_of_day_weight": 0.0, "features_in_distance": True}
     done = completed(parts, neighbors=1, correction=0.0, **changes)
     starts = done.fitted.starts_of(done.neighbors)[:, 0]

@@ -1,4 +1,4 @@
-"""Intervals: the quantiles against loops, coverage near what is promised, levels inside one another."""
+"""Tests of prediction intervals: quantiles against loops, coverage, and nested levels."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_quantiles_against_loops(residuals):
     assert (np.diff(found) >= 0).all()
 
 
-def test_quantiles_cover_what_they_promise():
+def test_quantiles_have_the_nominal_coverage():
     """Of n + 1 exchangeable numbers the last is below the p-quantile of the others at least p of the time."""
     for count in (19, 40, 99):
         numbers = np.arange(count + 1)
@@ -81,7 +81,7 @@ def test_bounds_against_loops(share, level):
                     assert found[end, q, column] == pytest.approx(wanted, abs=1e-5)
 
 
-def test_the_expected_gap_lies_between_what_was_measured():
+def test_the_expected_gap_is_interpolated():
     calibration = table()
     assert calibration.gap_at(0.15) == 20
     assert calibration.gap_at(0.325) == pytest.approx(12.5)
@@ -120,7 +120,7 @@ def test_coverage_on_noise(noise, present, level):
     assert np.abs(inside - level).max() < 0.12  # of each variable and step
 
 
-def test_levels_lie_inside_one_another(noise, tuned, wave_parts):
+def test_intervals_of_lower_levels_lie_inside_those_of_higher_levels(noise, tuned, wave_parts):
     for robust, windows in ((noise[0], noise[1]), (tuned, wave_parts.test)):
         found = robust.predict_many(windows, [0, 3], absent=True, levels=(0.99, 0.9, 0.5, 0.1))
         for wide, narrow in ((0.99, 0.9), (0.9, 0.5), (0.5, 0.1)):
@@ -138,12 +138,12 @@ def test_a_good_forecast_lies_inside_its_interval(noise):
     assert ((lower < found.mean) & (found.mean < upper)).all()
 
 
-def test_fewer_variables_a_larger_gap(tuned, wave_parts):
+def test_fewer_variables_give_a_larger_expected_gap(tuned, wave_parts):
     few, many = (tuned.predict_many(wave_parts.test, s, absent=True) for s in ([0], [0, 1, 2, 4, 5]))
     assert few.expected_gap > many.expected_gap > 0
 
 
-def test_intervals_are_as_wide_as_the_neighbors_lie_apart(tuned, wave_parts):
+def test_intervals_widen_with_the_deviation_of_the_neighbors(tuned, wave_parts):
     """In units of the hour's usual spread and of how far the neighbors' futures are apart, all bounds are alike."""
     train, test = wave_parts.train, wave_parts.test
     past = hours_of(train.series)
@@ -192,13 +192,13 @@ def test_levels_of_the_wrapper_and_of_a_request(tuned, wave_parts):
 
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, float("nan"), "0.9", True])
-def test_bad_levels_in_one_sentence(tuned, wave_parts, level):
+def test_bad_levels_are_refused_with_a_clear_error(tuned, wave_parts, level):
     with pytest.raises(InputError) as error:
         tuned.predict_many(wave_parts.test[:2], [0], levels=[level])
     assert_one_sentence(error, "levels", repr(level))
 
 
-def test_the_last_one_absent_is_not_suddenly_sure():
+def test_the_interval_of_a_single_absent_variable_does_not_collapse():
     series = waves(n=8, steps=700)
     train, val, test = series.split(LOOKBACK, HORIZON)
     robust = sc.SubsetForecaster(mixing, progress=False, settings=sc.Settings()).fit(train, val)

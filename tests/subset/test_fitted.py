@@ -1,4 +1,4 @@
-"""What fit learns: training windows as the model takes them, paths, forecasts of neighbors computed once."""
+"""Tests of the fitted parts: training windows as model inputs, paths, and forecasts of neighbors."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_order_of_a_forecast(fitted):
     assert fitted.order(present, True).tolist() == [1, 4, 0, 2, 3, 5]
 
 
-def test_plain_forecasts_fill_holes_with_the_usual_value(fitted, parts):
+def test_plain_forecasts_fill_missing_readings_with_the_center(fitted, parts):
     arrived = fitted.arrive(parts.test[:2])
     values = arrived.values.copy()
     values[0, 2, 3] = np.nan

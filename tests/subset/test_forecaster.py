@@ -1,4 +1,4 @@
-"""Whatever is wrong is said in one sentence that names it."""
+"""Tests of the errors for wrong arguments: each names the argument and the problem."""
 
 import numpy as np
 import pandas as pd
@@ -144,7 +144,7 @@ def test_no_model_at_all(wave_parts):
     refuses(lambda: fit(wave_parts.train, model=42), "model", "int")
 
 
-def test_a_model_that_writes_into_its_inputs_is_fine(wave_parts):
+def test_a_model_that_writes_into_its_inputs_is_accepted(wave_parts):
     def scribbling(x):
         y = mixing(x)
         x[...] = -1e6
@@ -291,7 +291,7 @@ def test_time_features_are_needed(wave_parts):
     refuses(lambda: robust.predict_many(inputs), "windows", "time features")
 
 
-def test_time_features_of_the_variables_that_are_there_suffice():
+def test_time_features_of_the_present_variables_are_enough():
     windows = waves(n=4, steps=300, features=("time_of_day",)).windows(LOOKBACK, HORIZON)
     robust = fit(windows, settings=sc.Settings())
     inputs = windows.batch([0, 9]).inputs
@@ -300,14 +300,14 @@ def test_time_features_of_the_variables_that_are_there_suffice():
     np.testing.assert_array_equal(robust.predict_many(inputs).mean, whole)
 
 
-def test_a_failed_fit_says_so_and_the_next_works(wave_parts):
+def test_a_failed_fit_raises_and_the_next_fit_works(wave_parts):
     robust = sc.SubsetForecaster(last_reading, progress=False, settings=sc.Settings())
     refuses(lambda: robust.fit(wave_parts.train[:0]), "train")
     robust.fit(wave_parts.train)
     assert np.isfinite(robust.predict_many(wave_parts.test, [0]).mean).all()
 
 
-def test_a_series_with_infinities_never_gets_that_far():
+def test_a_series_with_infinities_is_refused():
     refuses(lambda: Series(np.array([[1.0, INF]])), "values", "infinities")
 
 
@@ -322,7 +322,7 @@ def test_a_refused_model_is_not_kept(wave_parts):
     refuses(lambda: robust.predict_many(np.array(wave_parts.test.readings[:2])), "not fitted")
 
 
-def test_a_level_that_nothing_can_tell_of():
+def test_a_level_that_is_too_high_is_refused():
     refuses(lambda: sc.SubsetForecaster(mixing, levels=(0.999,)), "levels", "0.99")
 
 

@@ -1,4 +1,4 @@
-"""Metadata: times of the steps ahead, also by the calendar, and a round trip through a state."""
+"""Tests of the metadata: times of the steps ahead, calendar frequencies, and saving."""
 
 import json
 

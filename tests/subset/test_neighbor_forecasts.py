@@ -1,4 +1,4 @@
-"""Forecasts of training windows: each computed once, kept in a state, shared by threads."""
+"""Tests of the forecasts of training windows: computed once, saved, and shared by threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +18,7 @@ class Compute:
         return np.broadcast_to(index[:, None, None].astype(np.float32), (len(index), 2, 3))
 
 
-def test_each_is_computed_once():
+def test_each_forecast_is_computed_once():
     forecasts, compute = NeighborForecasts(), Compute()
     answer = forecasts.get(np.array([[3, 5], [5, -1]]), SHAPE, compute)
     assert answer.shape == (2, 2, 2, 3)
@@ -29,7 +29,7 @@ def test_each_is_computed_once():
     assert forecasts.count == 3
 
 
-def test_a_state_keeps_what_is_known():
+def test_the_state_keeps_the_known_forecasts():
     forecasts, compute = NeighborForecasts(), Compute()
     assert forecasts.state() is None
     forecasts.get(np.array([3]), SHAPE, compute)
@@ -43,7 +43,7 @@ def test_a_state_keeps_what_is_known():
     assert NeighborForecasts.from_state(None).count == 0
 
 
-def test_threads_compute_each_once():
+def test_threads_compute_each_forecast_once():
     forecasts, compute = NeighborForecasts(), Compute()
     rng = np.random.default_rng(0)
     asked = [rng.integers(0, 20, size=6) for _ in range(30)]

@@ -1,4 +1,4 @@
-"""The normalized space: the profile of the day against loops, there and back, and the hour guessed from readings."""
+"""Tests of the normalizer: the daily profile against loops, the inverse, and slots guessed from readings."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_profile_against_loops(minutes, holes):
     np.testing.assert_allclose(space.spread / scale, np.array(spread) / scale, atol=2e-6)
 
 
-def test_smoothing_goes_around_midnight():
+def test_smoothing_wraps_around_midnight():
     series = seasonal(10, 5)
     changed = series.values.copy()
     minutes = np.array([minutes_of(moment) for moment in series.times])
@@ -72,7 +72,7 @@ def test_a_constant_variable_is_only_shifted():
     np.testing.assert_allclose(space.spread[:, 1], 1.0)
 
 
-def test_a_variable_without_a_reading_does_no_harm():
+def test_a_variable_without_a_reading_gets_finite_center_and_spread():
     values = seasonal(60, 6).values.copy()
     values[:, 2] = np.nan
     space = Normalizer.fit(Series(values, times=times_every(60, len(values))).windows(4, 2))
@@ -91,7 +91,7 @@ def test_a_variable_without_a_reading_does_no_harm():
         ),
     ],
 )
-def test_one_slot_where_the_hour_cannot_count(series):
+def test_one_slot_where_there_is_no_daily_profile(series):
     train = series.windows(4, 2)
     space = Normalizer.fit(train)
     center, spread = twins.space(series.values, [0] * len(series), 1, list(train.starts), 4)
@@ -100,7 +100,7 @@ def test_one_slot_where_the_hour_cannot_count(series):
     np.testing.assert_allclose(space.spread, spread, rtol=2e-6)
 
 
-def test_no_profile_on_request_and_one_scale_for_all():
+def test_without_a_profile_and_with_one_scale_for_all_variables():
     series = seasonal(60, 6)
     train = series.windows(4, 2)
     space = Normalizer.fit(train, per_variable=False, daily_profile=False)
@@ -112,7 +112,7 @@ def test_no_profile_on_request_and_one_scale_for_all():
 
 @settings(max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
-def test_there_and_back(slots, b, t, n, seed):
+def test_restore_inverts_normalize(slots, b, t, n, seed):
     rng = np.random.default_rng(seed)
     space = Normalizer(
         rng.normal(size=(slots, n)).astype(np.float32) * 10, rng.uniform(0.5, 5, size=(slots, n)).astype(np.float32)
@@ -132,7 +132,7 @@ def test_there_and_back(slots, b, t, n, seed):
     np.testing.assert_array_equal(everything[:, :, chosen], normal)
 
 
-def test_missing_stays_missing():
+def test_nan_stays_nan():
     space = Normalizer(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32))
     normal = space.normalize(np.array([[[np.nan, 4.0]]]), np.array([[2]]))
     assert np.isnan(normal[0, 0, 0])
@@ -209,7 +209,7 @@ def test_guess_slots_finds_the_hour(present):
     assert guess.tolist() == starts.tolist()
 
 
-def test_guess_slots_many_at_once_as_one_by_one():
+def test_guess_slots_of_a_batch_equals_guess_slots_of_each_window():
     series = waves(n=3, steps=480)
     space = Normalizer.fit(series.windows(6, 3))
     values = np.array(series.windows(6, 3).readings)

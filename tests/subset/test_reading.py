@@ -1,4 +1,4 @@
-"""Windows of a series and of arrays as they arrive: slots of the day from times, features, or not at all."""
+"""Tests of reading windows of series and arrays: slots of the day come from times or features, or are unknown."""
 
 import numpy as np
 import pytest
@@ -58,13 +58,13 @@ def test_features_may_be_missing_where_a_variable_is(robust, parts):
     ],
     ids=["steps", "infinity", "text", "few times", "no times"],
 )
-def test_bad_arrays_in_one_sentence(robust, windows, times, words):
+def test_bad_arrays_are_refused_with_a_clear_error(robust, windows, times, words):
     with pytest.raises(InputError) as error:
         read(robust, windows, times)
     assert_one_sentence(error, *words)
 
 
-def test_the_hour_of_one_window_comes_from_its_times_or_is_guessed(robust, parts):
+def test_the_slot_of_a_window_comes_from_its_times_or_is_guessed(robust, parts):
     series = parts.test.series
     values, times = series.values[:LOOKBACK], series.times[:LOOKBACK]
     known = window_slots(Recent(values, times, None), robust.fitted_)

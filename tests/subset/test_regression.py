@@ -1,4 +1,4 @@
-"""The regression on S against an explicit one, and the cache of them."""
+"""Tests of the regression on S against an explicit one, and of the cache of regressions."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_a_thinned_plan_against_an_explicit_regression():
     np.testing.assert_allclose(plan.future(plan.solve(differences), plan.present).reshape(2, -1), wanted, atol=2e-3)
 
 
-def test_more_ridge_leans_less():
+def test_a_larger_ridge_gives_smaller_predictions():
     moments = LagMoments.fit(noise(t=300), 6)
     differences = np.ones((1, 4, 2), dtype=np.float32)
     sizes = []
@@ -100,7 +100,7 @@ def test_thinned_steps(lookback, most):
     assert apart.max() - apart.min() <= 1
 
 
-def test_the_same_s_is_solved_once():
+def test_the_same_s_is_taken_from_the_cache():
     cache = RegressionCache(LagMoments.fit(noise(), 6), 4, 4, 2)
     first = cache.get(np.array([0, 2]), 0.1)
     assert cache.get(np.array([0, 2]), 0.1) is first
@@ -110,7 +110,7 @@ def test_the_same_s_is_solved_once():
     assert isinstance(first, Regression)
 
 
-def test_the_least_used_is_forgotten_first():
+def test_the_least_recently_used_regression_is_dropped_first():
     moments = LagMoments.fit(noise(), 6)
     size = make_regression(moments, np.array([0]), 4, 4, 2, 0.1).nbytes
     cache = RegressionCache(moments, 4, 4, 2, cached_bytes=2 * size)

@@ -1,4 +1,4 @@
-"""What the user gets: quality words, shares observed, bounds for any levels."""
+"""Tests of the Forecast that is returned: quality, observed shares, and bounds for any levels."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_quality(complete, gap, share, least, word):
     assert _quality(complete, gap, share, least) == word
 
 
-def test_holes_count_as_absent(tuned, wave_parts):
+def test_missing_readings_count_as_absent(tuned, wave_parts):
     values = wave_parts.test[:3].readings.copy()
     values[:, :3, 0] = np.nan
     forecast = tuned.predict_many(values, present=[0, 2], times=wave_parts.test.series.times[:3])
@@ -39,7 +39,7 @@ def test_bounds_follow_the_levels_asked_for(tuned, wave_parts):
     assert tuned.predict_many(wave_parts.test[:3], present=[0, 2], levels=()).bounds is None
 
 
-def test_everything_present_is_the_models_own_forecast(tuned, wave_parts, learned):
+def test_with_all_variables_present_it_is_the_model_forecast(tuned, wave_parts, learned):
     forecast = tuned.predict_many(wave_parts.test[:3])
     np.testing.assert_allclose(forecast.mean, learned(wave_parts.test[:3].batch().inputs), rtol=1e-5)
     assert (forecast.quality, forecast.expected_gap) == ("full", 0.0)

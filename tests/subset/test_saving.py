@@ -1,4 +1,4 @@
-"""A wrapper on disk: back to the bit, whole or refused, shared between processes."""
+"""Tests of saving and loading a wrapper: equal to the bit, refused if damaged, shared between processes."""
 
 import json
 import os
@@ -115,12 +115,12 @@ def test_frames_and_streams_of_a_loaded_wrapper(robust, saved, parts, model):
     np.testing.assert_array_equal(robust.predict(frame).paths(), loaded.predict(frame).paths())
 
 
-def test_own_model_round_trip(own, own_saved, own_parts):
+def test_subcast_model_round_trip(own, own_saved, own_parts):
     loaded = sc.load(own_saved)
     assert_same(own, loaded, own_parts.test)
 
 
-def test_virtual_sensors_of_an_own_model_stand_in_their_own_columns(own, own_parts):
+def test_virtual_sensors_of_a_subcast_model_are_in_the_right_columns(own, own_parts):
     """The model forecasts only what is wanted, in the order in which it is wanted."""
     trained = sc.TrainedForecaster.load(CHECKPOINT)
     same = sc.SubsetForecaster(lambda x: trained(x), settings=own.settings_, progress=False)
@@ -135,7 +135,7 @@ def test_a_moved_folder(own_saved, own, own_parts, tmp_path):
     assert_same(own, sc.load(str(tmp_path / "elsewhere")), own_parts.test)
 
 
-def test_onnx_goes_with_the_wrapper(parts, tmp_path):
+def test_an_onnx_model_is_saved_with_the_wrapper(parts, tmp_path):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     source = write_onnx(onnx, tmp_path / "model.onnx")
@@ -192,7 +192,7 @@ def write_onnx(onnx, path):
     return path
 
 
-def test_the_published_method_keeps_what_it_has_forecast(parts, tmp_path):
+def test_the_published_method_saves_its_neighbor_forecasts(parts, tmp_path):
     counting = Counting()
     robust = sc.SubsetForecaster.paper(counting, progress=False).fit(parts.train)
     robust.save(tmp_path / "fresh")
@@ -235,7 +235,7 @@ def maps_of(array):
     return array
 
 
-def test_the_large_arrays_are_mapped_not_read(saved, model):
+def test_the_large_arrays_are_memory_mapped(saved, model):
     fitted = sc.load(saved, model=model).fitted_
     for array in (fitted.bank.data, fitted.moments.whole):
         mapped = maps_of(array)
@@ -252,7 +252,7 @@ def test_forecasting_does_not_change_the_folder(saved, model, parts):
     assert contents(saved) == before
 
 
-def test_a_second_process_says_the_same(own_saved, own, own_parts, tmp_path):
+def test_a_second_process_makes_the_same_forecast(own_saved, own, own_parts, tmp_path):
     window = np.array(own_parts.test.batch([7]).inputs)
     np.save(tmp_path / "window.npy", window)
     code = (
@@ -279,7 +279,7 @@ def test_a_second_process_says_the_same(own_saved, own, own_parts, tmp_path):
 # The model
 
 
-def test_a_callable_is_to_be_given_again(saved):
+def test_a_callable_must_be_given_to_load(saved):
     with pytest.raises(InputError) as error:
         sc.load(saved)
     assert_one_sentence(error, "model=", "callable")
@@ -302,7 +302,7 @@ def test_another_model_is_refused(saved, wrong, words):
     assert_one_sentence(error, *words)
 
 
-def test_a_model_off_by_rounding_is_the_same(saved, model, robust, parts):
+def test_a_model_that_differs_by_rounding_is_accepted(saved, model, robust, parts):
     loaded = sc.load(saved, model=lambda x: model(x) + 1e-5)
     np.testing.assert_allclose(
         loaded.predict_many(parts.test, [0]).mean, robust.predict_many(parts.test, [0]).mean, atol=1e-3
@@ -336,7 +336,7 @@ def test_a_half_copied_folder_is_refused(own_saved, tmp_path):
             shutil.rmtree(copy)
 
 
-def test_a_changed_byte_is_noticed(saved, model, tmp_path):
+def test_a_changed_byte_is_refused(saved, model, tmp_path):
     for name in files_of(saved):
         copy = tmp_path / "copy"
         shutil.copytree(saved, copy)
@@ -358,7 +358,7 @@ def test_a_newer_format_is_refused(robust, tmp_path, monkeypatch):
     assert_one_sentence(error, "format", str(folders.FORMAT + 1), "newer subcast")
 
 
-def test_nothing_there(tmp_path):
+def test_a_folder_without_a_saved_object_is_refused(tmp_path):
     with pytest.raises(DataNotFoundError) as error:
         sc.load(tmp_path / "nowhere")
     assert_one_sentence(error, "nowhere")
@@ -367,13 +367,13 @@ def test_nothing_there(tmp_path):
     assert_one_sentence(error, "wrapper.json")
 
 
-def test_a_trained_model_is_no_wrapper():
+def test_loading_a_trained_model_as_a_wrapper_is_refused():
     with pytest.raises(DataError) as error:
         sc.load(CHECKPOINT)
     assert_one_sentence(error, "trained model", "wrapper")
 
 
-def test_a_bank_is_no_wrapper(robust, tmp_path):
+def test_loading_a_bank_as_a_wrapper_is_refused(robust, tmp_path):
     robust.fitted_.bank.save(tmp_path / "bank")
     with pytest.raises(DataError) as error:
         sc.load(tmp_path / "bank")
@@ -426,7 +426,7 @@ def test_an_empty_folder_and_a_deep_one(robust, tmp_path, parts, model):
         assert_same(robust, sc.load(folder, model=model), parts.test[:3], sets=([2],))
 
 
-def test_overwriting_leaves_nothing_of_the_old(own, own_parts, robust, model, parts, tmp_path):
+def test_overwriting_removes_the_old_files(own, own_parts, robust, model, parts, tmp_path):
     folder = tmp_path / "plant"
     own.save(folder)
     robust.save(folder)
@@ -460,7 +460,7 @@ def failing(when, real):
 
 
 @pytest.mark.parametrize("when", ["at once", "half way"])
-def test_an_interrupted_save_keeps_the_old_wrapper_whole(own, own_parts, robust, tmp_path, monkeypatch, when):
+def test_an_interrupted_save_keeps_the_old_wrapper(own, own_parts, robust, tmp_path, monkeypatch, when):
     folder = tmp_path / "plant"
     own.save(folder)
     before = contents(folder)
@@ -486,7 +486,7 @@ def test_an_interrupted_first_save_leaves_nothing(own, tmp_path, monkeypatch, wh
     assert not (tmp_path / "plant").exists()
 
 
-def test_who_has_the_old_wrapper_open_keeps_it(own, own_parts, robust, tmp_path):
+def test_an_open_wrapper_keeps_its_arrays_when_the_folder_is_saved_over(own, own_parts, robust, tmp_path):
     folder = tmp_path / "plant"
     own.save(folder)
     opened = sc.load(folder)

@@ -1,4 +1,4 @@
-"""Settings: checked when they are made, stored as plain values; blends lie on straight lines between shares."""
+"""Tests of the settings: checks, storage as plain values, and linear interpolation of blends."""
 
 import json
 
@@ -16,13 +16,13 @@ TABLE = ((0.4, 0.6, 0.9), (0.2, 0.2, 0.5), (0.1, 0.0, 0.3))
 
 
 @given(st.floats(0.01, 1.0), st.booleans())
-def test_blend_against_straight_lines(share, is_absent):
+def test_blend_against_linear_interpolation(share, is_absent):
     chosen = Settings(blend=TABLE, blend_absent=TABLE[::-1] if is_absent else ())
     shares = chosen.blend_of(absent=is_absent).share_of("specialist", share)
     np.testing.assert_allclose(shares, [blend_of(chosen, share, q, is_absent) for q in range(3)], atol=1e-9)
 
 
-def test_blend_fades_to_nothing():
+def test_blend_fades_to_zero():
     chosen = Settings(blend=TABLE)
     blend = chosen.blend_of(absent=False)
     assert (blend.share_of("specialist", 1.0) == 0).all()
@@ -35,7 +35,7 @@ def test_virtual_sensors_do_not_fade():
     np.testing.assert_allclose(blend.share_of("specialist", 0.999), TABLE[-1])
 
 
-def test_no_blend_is_the_model_alone():
+def test_without_a_blend_the_forecast_is_the_model():
     first = np.ones((2, 4, 3), dtype=np.float32)
     np.testing.assert_array_equal(Settings().blend_of(absent=False).combine(first, {}, 0.1), first)
     assert not Settings().uses_specialist
@@ -75,7 +75,7 @@ def test_the_published_settings():
     ],
     ids=str,
 )
-def test_bad_settings_in_one_sentence(changes, words):
+def test_bad_settings_are_refused_with_a_clear_error(changes, words):
     with pytest.raises(InputError) as error:
         Settings(**changes)
     assert_one_sentence(error, *words)
@@ -86,7 +86,7 @@ def test_bad_settings_in_one_sentence(changes, words):
     [{"shares": ()}, {"shares": (0.5, 0.1, 0.9)}, {"blend": 0.5}, {"blend": ((5.0,), (0.1,), (0.1,))}],
     ids=str,
 )
-def test_bad_tables_in_one_sentence(changes):
+def test_bad_blends_are_refused_with_a_clear_error(changes):
     with pytest.raises(InputError) as error:
         Settings(**changes)
     assert_one_sentence(error, next(iter(changes)))

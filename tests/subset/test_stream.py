@@ -1,4 +1,4 @@
-"""A live stream gives at every step what the whole window would."""
+"""Tests of live streams: every step gives the same forecast as `predict` on the window."""
 
 import numpy as np
 import pandas as pd
@@ -62,24 +62,24 @@ def follow(robust, series, arriving, steps, *, timed, absent=False):
 
 
 @pytest.mark.parametrize("absent", [False, True])
-def test_each_step_as_its_window(live, wave_parts, absent):
+def test_each_push_equals_predict_on_the_same_window(live, wave_parts, absent):
     follow(live, wave_parts.test.series, lambda step: [0, 3], 40, timed=True, absent=absent)
 
 
-def test_s_that_changes_mid_stream(live, wave_parts):
+def test_s_may_change_during_the_stream(live, wave_parts):
     def arriving(step):
         return [0, 3] if step < 12 else [1, 2, 3] if step < 25 else [] if step == 30 else [4, 5]
 
     follow(live, wave_parts.test.series, arriving, 45, timed=True)
 
 
-def test_s_that_changes_at_every_step(live, wave_parts):
+def test_s_may_change_at_every_step(live, wave_parts):
     rng = np.random.default_rng(0)
     sets = [rng.permutation(6)[: rng.integers(1, 7)].tolist() for _ in range(30)]
     follow(live, wave_parts.test.series, lambda step: sets[step], 30, timed=True)
 
 
-def test_everything_and_then_less(live, wave_parts):
+def test_variables_may_drop_out_after_complete_windows(live, wave_parts):
     follow(live, wave_parts.test.series, lambda step: range(6) if step < 15 else [0, 1, 2], 30, timed=True)
 
 
@@ -97,7 +97,7 @@ def test_a_stream_without_times_of_data_that_have_them(live, wave_parts):
     follow(live, wave_parts.test.series, lambda step: [0, 3], 40, timed=False)
 
 
-def test_after_a_silence_it_goes_on(live, wave_parts):
+def test_the_stream_continues_after_steps_without_readings(live, wave_parts):
     series = wave_parts.test.series
     nothing = np.full(6, np.nan)
     found = None
@@ -149,14 +149,14 @@ def test_the_time_may_be_left_out_after_the_first(live, wave_parts):
 @pytest.mark.parametrize(
     "dress", [str, pd.Timestamp, lambda t: t.astype("datetime64[s]").item()], ids=["text", "pandas", "datetime"]
 )
-def test_times_in_any_dress(live, wave_parts, dress):
+def test_times_of_any_supported_type(live, wave_parts, dress):
     series = wave_parts.test.series
     for step in range(LOOKBACK):
         found = live.update(hidden(series.values[step], [1]), dress(series.times[step]))
     np.testing.assert_array_equal(found.times, series.times[LOOKBACK : LOOKBACK + HORIZON])
 
 
-def test_reset_begins_anew(live, wave_parts, learned):
+def test_reset_starts_a_new_stream(live, wave_parts, learned):
     series = wave_parts.test.series
     for step in range(LOOKBACK):
         live.update(series.values[step], series.times[step])
@@ -167,7 +167,7 @@ def test_reset_begins_anew(live, wave_parts, learned):
     np.testing.assert_allclose(found.mean, learned(series.values[None, 20:26, :, None])[0], atol=1e-5)
 
 
-def test_fitting_again_begins_anew():
+def test_fitting_again_starts_a_new_stream():
     train, _, test = walk(steps=300).split(LOOKBACK, HORIZON)
     robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(train)
     for step in range(LOOKBACK):
@@ -193,7 +193,7 @@ def test_fitting_again_begins_anew():
     ],
     ids=str,
 )
-def test_bad_steps_in_one_sentence(live, step, words):
+def test_bad_steps_are_refused_with_a_clear_error(live, step, words):
     with pytest.raises(InputError) as error:
         live.update(step, "2024-03-20 05:00")
     assert_one_sentence(error, *words)
@@ -209,7 +209,7 @@ def test_bad_steps_in_one_sentence(live, step, words):
         ("noon", ("time", "'noon'")),
     ],
 )
-def test_bad_times_in_one_sentence_and_the_stream_goes_on(live, wave_parts, second, words):
+def test_bad_times_are_refused_and_the_stream_continues(live, wave_parts, second, words):
     row = wave_parts.test.series.values[0]
     live.update(row, "2024-03-20 05:00")
     with pytest.raises(InputError) as error:
@@ -221,7 +221,7 @@ def test_bad_times_in_one_sentence_and_the_stream_goes_on(live, wave_parts, seco
     assert found.times[0] == np.datetime64("2024-03-20T11:00")
 
 
-def test_a_time_that_comes_late(bare, live, wave_parts):
+def test_a_time_given_only_at_a_later_step_is_refused(bare, live, wave_parts):
     row = wave_parts.test.series.values[0]
     live.update(row)
     with pytest.raises(InputError) as error:
@@ -237,7 +237,7 @@ def test_a_time_that_the_model_needs(by_paper):
     assert_one_sentence(error, "time", "time_of_day")
 
 
-def test_a_bad_step_leaves_the_stream_as_it_was(live, wave_parts):
+def test_a_bad_step_does_not_change_the_stream(live, wave_parts):
     series = wave_parts.test.series
     for step in range(LOOKBACK + 4):
         if step in (2, 7):
@@ -270,7 +270,7 @@ class TestFeeds:
     def frame(self, wave_parts):
         return wave_parts.test.series.to_frame().iloc[:20, [0, 2, 5]]
 
-    def test_a_frame_is_taken_in_like_its_steps(self, tuned, frame):
+    def test_extending_by_a_frame_equals_pushing_its_steps(self, tuned, frame):
         one, other = tuned.stream(), tuned.stream()
         stepwise = [one.push(row, time) for time, row in frame.iterrows()]
         assert other.extend(frame.iloc[:4]) is None
@@ -288,7 +288,7 @@ class TestFeeds:
         without_row = long[long["ds"] != frame.index[15]].sample(frac=1, random_state=0)
         np.testing.assert_array_equal(tuned.stream(without_row).forecast().mean, expected.mean)
 
-    def test_forecasts_at_any_level_leave_the_feed_as_it_is(self, tuned, frame):
+    def test_forecast_at_other_levels_does_not_change_the_stream(self, tuned, frame):
         feed = tuned.stream(frame)
         usual = feed.forecast()
         narrow, both = feed.forecast(levels=(0.5,)), feed.forecast(levels=(0.9, 0.5), absent=True)
@@ -297,7 +297,7 @@ class TestFeeds:
         np.testing.assert_array_equal(feed.forecast().mean, usual.mean)
         assert (narrow.upper - narrow.lower < usual.upper - usual.lower).all()
 
-    def test_started_again_from_its_readings_it_goes_on_alike(self, tuned, frame):
+    def test_a_stream_restarted_from_its_readings_gives_the_same_forecasts(self, tuned, frame):
         feed = tuned.stream(frame.iloc[:15])
         values, times = feed.readings()
         again = tuned.stream(values, times=times)
@@ -305,19 +305,19 @@ class TestFeeds:
             np.testing.assert_array_equal(feed.push(row, time).mean, again.push(row, time).mean)
         assert feed.last_time == again.last_time == np.datetime64(frame.index[-1])
 
-    def test_the_wrappers_own_stream_is_another(self, tuned, frame):
+    def test_update_uses_a_stream_of_its_own(self, tuned, frame):
         feed = tuned.stream(frame)
         tuned.reset()
         assert tuned.update(frame.iloc[0], frame.index[0]) is None
         np.testing.assert_array_equal(feed.forecast().mean, tuned.stream(frame).forecast().mean)
         tuned.reset()
 
-    def test_too_few_steps_are_said(self, tuned, frame):
+    def test_a_forecast_with_too_few_steps_is_refused(self, tuned, frame):
         with pytest.raises(InputError) as error:
             tuned.stream(frame.iloc[:2]).forecast()
         assert_one_sentence(error, "2", "6", "steps")
 
-    def test_a_frame_that_jumps_changes_nothing(self, tuned, frame):
+    def test_a_frame_with_a_jump_in_time_does_not_change_the_stream(self, tuned, frame):
         feed = tuned.stream(frame.iloc[:10])
         before = feed.forecast().mean
         with pytest.raises(InputError) as error:

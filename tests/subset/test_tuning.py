@@ -1,4 +1,4 @@
-"""Tuning sees its part of validation and nothing else, keeps what was given by hand, and minds the time."""
+"""Tests of tuning: it uses only its validation windows, keeps given settings, and respects the time limit."""
 
 import time
 
@@ -38,7 +38,7 @@ def assert_same_wrapper(one, other, windows):
 
 
 @pytest.mark.parametrize("garbage", ["other readings", "missing"])
-def test_test_data_are_never_seen(garbage):
+def test_test_data_do_not_change_the_fit(garbage):
     series = waves(n=5, steps=520)
     parts = series.split(LOOKBACK, HORIZON, shares=SHARES)
     first = len(series) - len(parts.test.series)
@@ -59,7 +59,7 @@ def cut_from_the_whole(series):
 
 
 @pytest.mark.parametrize("hours", [True, False], ids=["hours", "no times"])
-def test_steps_after_the_windows_are_never_seen(hours):
+def test_steps_after_the_windows_do_not_change_the_fit(hours):
     series = waves(n=5, steps=560, hours=hours)
     train, val = cut_from_the_whole(series)
     others = cut_from_the_whole(changed(series, 420 + LOOKBACK + HORIZON, None))
@@ -90,7 +90,7 @@ def with_garbage_at(val, steps):
     return Series(values, val.series.variables).windows(LOOKBACK, HORIZON)
 
 
-def test_calibration_steps_change_the_intervals_alone(walk_parts, walk_tuned):
+def test_calibration_steps_change_only_the_intervals(walk_parts, walk_tuned):
     train, val, test = walk_parts
     tuning, calibration = split_validation(val)
     other = with_garbage_at(val, steps_only_of(val, calibration, tuning))
@@ -111,7 +111,7 @@ def test_tuning_steps_do_not_change_the_intervals(walk_parts):
     np.testing.assert_array_equal(a.bounds, b.bounds)
 
 
-def test_tuning_listens_to_its_own_part(walk_parts, walk_tuned):
+def test_tuning_depends_on_the_tuning_windows(walk_parts, walk_tuned):
     """Which the tests above would not notice if it listened to nothing."""
     train, val, _ = walk_parts
     tuning, calibration = split_validation(val)
@@ -120,12 +120,12 @@ def test_tuning_listens_to_its_own_part(walk_parts, walk_tuned):
     assert [t["error"] for t in one.report_["tried"]] != [t["error"] for t in two.report_["tried"]]
 
 
-def test_the_same_seed_gives_the_same(walk_parts, walk_tuned):
+def test_the_same_seed_gives_the_same_settings(walk_parts, walk_tuned):
     train, val, test = walk_parts
     assert_same_wrapper(walk_tuned, fitted(train, val, seed=0), test)
 
 
-def test_fitting_again_gives_the_same(walk_parts, walk_tuned):
+def test_fitting_again_gives_the_same_settings(walk_parts, walk_tuned):
     train, val, test = walk_parts
     twice = fitted(train, val).fit(train, val)
     assert_same_wrapper(walk_tuned, twice, test)
@@ -153,25 +153,25 @@ BLEND = ((0.25, 0.5, 0.75),) * 3
     ],
     ids=str,
 )
-def test_what_is_given_by_hand_stays(walk_parts, given):
+def test_given_settings_are_not_tuned(walk_parts, given):
     robust = fitted(walk_parts.train, walk_parts.val[::2], model=last_reading, **given)
     for name, value in given.items():
         assert getattr(robust.settings_, name) == getattr(sc.Settings(**given), name), value
     assert np.isfinite(robust.predict_many(walk_parts.test, [0, 3]).mean).all()
 
 
-def test_the_blend_of_virtual_sensors_given_by_hand_stays(walk_parts):
+def test_a_given_blend_of_virtual_sensors_is_not_tuned(walk_parts):
     assert fitted(walk_parts.train, walk_parts.val, blend_absent=BLEND).settings_.blend_absent == {"specialist": BLEND}
 
 
-def test_all_settings_by_hand_leave_nothing_to_tune(walk_parts):
+def test_nothing_is_tuned_when_all_settings_are_given(walk_parts):
     by_hand = sc.Settings(neighbors=3, blend=BLEND)
     robust = fitted(walk_parts.train, walk_parts.val, settings=by_hand)
     assert robust.settings_ == by_hand
     assert robust.report_ == {}
 
 
-def test_without_validation_the_defaults_serve(walk_parts):
+def test_without_validation_windows_the_defaults_are_used(walk_parts):
     robust = sc.SubsetForecaster(mixing, progress=False, ridge=0.4).fit(walk_parts.train)
     assert robust.settings_ == sc.Settings(ridge=0.4)
     found = robust.predict_many(walk_parts.test, [1, 2])
@@ -193,7 +193,7 @@ def error_on(robust, windows, power):
     return float(np.mean(total))
 
 
-def test_rmse_is_tuned_for_on_request(walk_parts, walk_tuned):
+def test_metric_rmse_tunes_for_rmse(walk_parts, walk_tuned):
     robust = fitted(walk_parts.train, walk_parts.val, metric="rmse")
     assert robust.report_["metric"] == "rmse"
     assert robust.settings_.center == "mean"
@@ -201,7 +201,7 @@ def test_rmse_is_tuned_for_on_request(walk_parts, walk_tuned):
 
 
 @pytest.mark.parametrize(("metric", "power"), [("mae", 1), ("rmse", 2)])
-def test_tuning_pays_on_windows_it_has_not_seen(wave_parts, learned, metric, power):
+def test_tuning_reduces_the_error_on_test_windows(wave_parts, learned, metric, power):
     train, val, test = wave_parts
     tuned = fitted(train, val, model=learned, metric=metric)
     default = sc.SubsetForecaster(learned, progress=False).fit(train)
@@ -213,7 +213,7 @@ def test_tuning_pays_on_windows_it_has_not_seen(wave_parts, learned, metric, pow
     assert error < 1.05 * error_on(default, test, power)
 
 
-def test_the_report_tells_what_was_tried(walk_tuned):
+def test_the_report_lists_the_settings_that_were_tried(walk_tuned):
     robust = walk_tuned
     tried = robust.report_["tried"]
     assert robust.report_["metric"] == "mae"
@@ -240,7 +240,7 @@ class TestClock:
 
         return make
 
-    def test_a_slow_machine_finds_the_settings_of_a_fast_one(self, walk_parts, taking):
+    def test_slow_and_fast_machines_choose_the_same_settings(self, walk_parts, taking):
         quick = fitted(walk_parts.train, walk_parts.val, model=taking(1e-7))
         slow = fitted(walk_parts.train, walk_parts.val, model=taking(100.0))
         assert slow.settings_ == quick.settings_
@@ -248,19 +248,19 @@ class TestClock:
         assert slow.report_["windows"] == quick.report_["windows"]
         assert not slow.report_["cut_short"]
 
-    def test_a_guard_that_is_not_reached_changes_nothing(self, walk_parts, taking):
+    def test_a_time_limit_that_is_not_reached_changes_nothing(self, walk_parts, taking):
         free = fitted(walk_parts.train, walk_parts.val, model=taking(1e-3))
         guarded = fitted(walk_parts.train, walk_parts.val, model=taking(1e-3), seconds=3600.0)
         assert guarded.settings_ == free.settings_
 
-    def test_a_guard_that_cuts_warns(self, walk_parts, taking):
+    def test_a_time_limit_that_stops_tuning_warns(self, walk_parts, taking):
         free = fitted(walk_parts.train, walk_parts.val, model=taking(10.0))
         with pytest.warns(FitWarning, match="tuning was cut short after 10 seconds"):
             cut = fitted(walk_parts.train, walk_parts.val, model=taking(10.0), seconds=10.0)
         assert cut.report_["cut_short"]
         assert len(cut.report_["tried"]) < len(free.report_["tried"])
 
-    def test_effort_sizes_the_windows(self, walk_parts):
+    def test_effort_sets_the_number_of_windows(self, walk_parts):
         whole = fitted(walk_parts.train, walk_parts.val)
         less = fitted(walk_parts.train, walk_parts.val, effort=0.15)
         assert 0 < less.report_["windows"] < whole.report_["windows"] <= 160
@@ -279,7 +279,7 @@ def test_one_or_two_variables(n):
 
 
 @pytest.mark.parametrize("count", [1, 2, 10])
-def test_hardly_any_validation_windows(walk_parts, count):
+def test_very_few_validation_windows(walk_parts, count):
     robust = fitted(walk_parts.train, walk_parts.val[:count])
     assert np.isfinite(robust.predict_many(walk_parts.test, [0, 3]).mean).all()
 

@@ -1,4 +1,4 @@
-"""The two parts of the validation windows share no step."""
+"""Tests of the split of the validation windows into two groups that share no step."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ def steps_of(windows, places):
 
 @settings(max_examples=150)
 @given(st.data())
-def test_parts_share_no_step(data):
+def test_the_two_groups_share_no_step(data):
     lookback, horizon = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 8))
     size = lookback + horizon
     steps = data.draw(st.integers(size, 400))
@@ -35,7 +35,7 @@ def test_parts_share_no_step(data):
         assert not steps_of(val, tuning) & steps_of(val, calibration)
 
 
-def test_both_see_early_and_late_days_and_most_windows_are_used():
+def test_both_groups_cover_early_and_late_days_and_most_windows():
     val = Series(np.zeros((1000, 1))).windows(6, 3)
     tuning, calibration = split_validation(val)
     assert min(tuning) < 150
@@ -44,6 +44,6 @@ def test_both_see_early_and_late_days_and_most_windows_are_used():
     assert len(tuning) + len(calibration) > 0.85 * len(val)
 
 
-def test_one_window_is_for_tuning():
+def test_a_single_window_is_used_for_tuning():
     tuning, calibration = split_validation(Series(np.zeros((9, 1))).windows(6, 3))
     assert (len(tuning), len(calibration)) == (1, 0)

@@ -1,4 +1,4 @@
-"""What every adapter gives: one object that takes windows and gives forecasts, whatever model is inside."""
+"""The object that every adapter returns: a forecaster with checked inputs and outputs, for a model of any library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StorableRun(Protocol):
     """A model that can be written to a file and read back without running any code of its own."""
 
     def content(self) -> bytes:
-        """Return the file."""
+        """Return the content of the file."""
         ...
 
     def __call__(self, x: NDArray[np.float32]) -> Any:
@@ -33,10 +33,10 @@ class StorableRun(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptedForecaster:
-    """A fitted model of any library as a function of windows, in the user's own units.
+    """A fitted model of any library as a function of windows, in raw units.
 
-    Call it on windows [b, t, n, f]; forecasts are [b, h, n]. What goes in and what comes out is checked, and the model
-    gets copies, so that it cannot change the caller's windows.
+    Call it on windows [b, t, n, f]; forecasts are [b, h, n]. Inputs and forecasts are checked, and the model gets
+    copies, so that it cannot change the caller's windows.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class AdaptedForecaster:
     variables
         the n names, in the model's order; () when the model does not know them
     n_features
-        size of the axis f; None when the model takes whatever comes
+        size of the axis f; None if the model takes any
     path
         the file of an ONNX model, when it was read from one
     batch_size
-        windows at once
+        number of windows in one call of the model
     n_variables
-        size of the axis n; None when the model takes whatever comes
+        size of the axis n; None if the model takes any
     takes_wanted
         whether `run` takes the wanted variables as its second argument and forecasts only those
 
@@ -99,23 +99,23 @@ class AdaptedForecaster:
             object.__setattr__(self, "n_variables", len(names))
 
     def __repr__(self) -> str:
-        """Show kind and sizes."""
+        """Return a text with kind and sizes."""
         count = "any number of variables" if self.n_variables is None else plural(self.n_variables, "variable")
         return f"AdaptedForecaster {self.kind!r}: {self.lookback} + {self.horizon} steps of {count}"
 
     @property
     def abilities(self) -> Abilities:
-        """An ONNX file can be stored with a wrapper; nothing else is known of a model of another library."""
+        """What the model can do: only an ONNX file can be stored with a wrapper."""
         return Abilities(storable=isinstance(self.run, StorableRun))
 
     def forecast_partial(
         self, inputs: NDArray[Any], present: NDArray[np.int64], wanted: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
-        """Refuse: how to leave variables out of a model of another library is not known."""
+        """Raise: a model of another library cannot be run with absent variables."""
         raise InputError(f"a {self.kind} model cannot be run with absent variables: fill them first")
 
     def state(self) -> State:
-        """Return the ONNX file and its sizes, to be kept with a wrapper."""
+        """Return the ONNX file and its sizes, to be saved with a wrapper."""
         if not isinstance(self.run, StorableRun):
             raise InputError(f"a {self.kind} model cannot be stored safely: keep it yourself and give it to `load`")
         facts = {"kind": self.kind, "lookback": self.lookback, "horizon": self.horizon}
@@ -133,21 +133,21 @@ class AdaptedForecaster:
         count = windows.shape[2] if wanted is None else len(wanted)
         forecasts = np.empty((len(windows), self.horizon, count), dtype=np.float32)
         for first in range(0, len(windows), self.batch_size):
-            part = np.array(windows[first : first + self.batch_size], dtype=np.float32, order="C")
-            if not np.isfinite(part).all():
+            batch = np.array(windows[first : first + self.batch_size], dtype=np.float32, order="C")
+            if not np.isfinite(batch).all():
                 raise InputError(
-                    f"inputs holds NaN or infinities in window {first + _first_bad(part)}, and a {self.kind} model is "
+                    f"inputs holds NaN or infinities in window {first + _first_bad(batch)}, and a {self.kind} model is "
                     "run on complete windows only: fill them first"
                 )
             if self.takes_wanted:
-                forecasts[first : first + len(part)] = self._checked(self.run(part, wanted), part.shape, count)
+                forecasts[first : first + len(batch)] = self._checked(self.run(batch, wanted), batch.shape, count)
             else:
-                every = self._checked(self.run(part), part.shape, windows.shape[2])
-                forecasts[first : first + len(part)] = every if wanted is None else every[:, :, wanted]
+                all_forecasts = self._checked(self.run(batch), batch.shape, windows.shape[2])
+                forecasts[first : first + len(batch)] = all_forecasts if wanted is None else all_forecasts[:, :, wanted]
         return forecasts
 
     def _checked(self, result: Any, shape: tuple[int, ...], count: int) -> NDArray[np.float32]:
-        """Return the model's forecasts as an array of the right shape, or raise a sentence on what they are instead."""
+        """Return the model's forecasts as an array of the right shape, or raise."""
         expected = (shape[0], self.horizon, count)
         begin = f"the {self.kind} model must turn inputs of shape {shape} into {describe_axes('bhn')} = {expected}, but"
         try:
@@ -164,7 +164,7 @@ class AdaptedForecaster:
 
 
 def checked_names(variables: Any) -> tuple[str, ...]:
-    """The variables' names as a tuple, each there once."""
+    """Return the variables' names as a tuple; raise if a name is repeated."""
     if isinstance(variables, str):
         raise InputError(f"variables must be a list of names, got the text {variables!r}")
     names = tuple(str(name) for name in variables)
@@ -173,7 +173,7 @@ def checked_names(variables: Any) -> tuple[str, ...]:
 
 
 def load_library(name: str, wanted: str) -> Any:
-    """Import a library that only one adapter needs, or say how to install it.
+    """Import a library that only one adapter needs; if it is missing, raise an error that says how to install it.
 
     >>> load_library("no_such_library", "from_nothing")
     Traceback (most recent call last):
@@ -196,6 +196,6 @@ def _numbers(result: Any) -> NDArray[np.float32]:
     return array.astype(np.float32)
 
 
-def _first_bad(part: NDArray[np.float32]) -> int:
-    """The first window that holds something not finite."""
-    return int(np.argmin(np.isfinite(part).all(axis=(1, 2, 3))))
+def _first_bad(windows: NDArray[np.float32]) -> int:
+    """Return the number of the first window with a value that is not finite."""
+    return int(np.argmin(np.isfinite(windows).all(axis=(1, 2, 3))))

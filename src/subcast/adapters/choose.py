@@ -1,4 +1,4 @@
-"""Whatever model a user brings: find its adapter, and check that it fits the data."""
+"""Choose the adapter for a model, and check that the model fits the data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ACCEPTED = (
 def adapt(
     model: Any, *, lookback: int, horizon: int, variables: Sequence[str], n_features: int | None = None
 ) -> AbleForecaster:
-    """Turn whatever model came into a forecaster of these windows, or say in one sentence why not.
+    """Return a forecaster for a model of any supported library; raise if it does not fit the windows.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def adapt(
         a model of subcast or a folder with one, a function of windows, a torch module, a fitted scikit-learn
         regressor, a path ending in .onnx, a fitted darts or neuralforecast model, or what an adapter gave
     lookback, horizon, n_features
-        sizes of the axes t, h and f of the windows at hand
+        sizes of the axes t, h and f of the windows
     variables
         their n names
 
@@ -112,12 +112,12 @@ def _comes_from(model: Any, library: str) -> bool:
 
 
 def _is_torch_module(model: Any) -> bool:
-    torch = sys.modules.get("torch")  # nobody has a module of a library that is not imported
+    torch = sys.modules.get("torch")  # without torch imported the model cannot be a module
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def _has_sizes(model: Any) -> bool:
-    """Return whether a user's object says its own sizes, as a `Forecaster` does."""
+    """Return whether an object has the size attributes of a `Forecaster`."""
     return all(hasattr(model, name) for name in ("lookback", "horizon", "variables")) and (
         callable(model) or callable(getattr(model, "predict", None))
     )
@@ -147,12 +147,12 @@ def _takes(function: Any, argument: str) -> bool:
 
 
 def _check_fit(model: Any, lookback: int, horizon: int, names: tuple[str, ...], n_features: int | None) -> None:
-    for argument, wanted in (("lookback", lookback), ("horizon", horizon)):
-        found = getattr(model, argument)
-        if found != wanted:
+    for argument, expected in (("lookback", lookback), ("horizon", horizon)):
+        model_size = getattr(model, argument)
+        if model_size != expected:
             raise InputError(
-                f"the model is made for {argument} {found}, but the windows have {wanted}: "
-                f"split with {argument}={found}"
+                f"the model is made for {argument} {model_size}, but the windows have {expected}: "
+                f"split with {argument}={model_size}"
             )
     _check_variables(tuple(model.variables), getattr(model, "n_variables", None), names)
     features = getattr(model, "n_features", None)
@@ -170,10 +170,10 @@ def _check_variables(known: tuple[str, ...], n: int | None, names: tuple[str, ..
     if not known or known == names:
         return
     if set(known) == set(names):
-        place = next(place for place, (a, b) in enumerate(zip(known, names, strict=True)) if a != b)
+        position = next(position for position, (a, b) in enumerate(zip(known, names, strict=True)) if a != b)
         raise InputError(
-            f"the model has the same variables in another order (at place {place} {known[place]!r}, the windows "
-            f"{names[place]!r}): put them in the model's order with series.select(model.variables)"
+            f"the model has the same variables in another order (at position {position} {known[position]!r}, "
+            f"the windows {names[position]!r}): put them in the model's order with series.select(model.variables)"
         )
-    strange = [name for name in names if name not in set(known)]
-    raise InputError(f"the model does not know the variables {listed(strange)}: it was fitted on {listed(known)}")
+    unknown = [name for name in names if name not in set(known)]
+    raise InputError(f"the model does not know the variables {listed(unknown)}: it was fitted on {listed(known)}")

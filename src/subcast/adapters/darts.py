@@ -116,7 +116,7 @@ class _ByPredict:
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """A model between a scaler of darts and its inverse, which work on each variable by itself."""
+    """A model that runs between a darts scaler and its inverse, both applied to each variable separately."""
 
     run: _Run
     scaler: Any
@@ -129,8 +129,8 @@ class _Scaled:
 def _change(by: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[np.float32]:
     """Apply a scaler of darts to [b, t, n], all windows as one series."""
     from_values = load_library("darts", "from_darts").TimeSeries.from_values
-    whole = by(from_values(values.reshape(-1, values.shape[2]))).values()  # [b t, n]
-    return np.asarray(whole.reshape(values.shape).astype(np.float32))
+    scaled = by(from_values(values.reshape(-1, values.shape[2]))).values()  # [b t, n]
+    return np.asarray(scaled.reshape(values.shape).astype(np.float32))
 
 
 def _refuse_what_windows_lack(model: Any, name: str) -> None:
@@ -148,7 +148,7 @@ def _refuse_what_windows_lack(model: Any, name: str) -> None:
 
 
 def _variables_of(model: Any, name: str, given: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
-    """Names and number of the variables the model was fitted on, as far as it knows them."""
+    """Return names and number of the variables the model was fitted on, as far as they are known."""
     fitted_on = model.training_series
     known = () if fitted_on is None else tuple(str(component) for component in fitted_on.components)
     n = len(known) or getattr(getattr(model, "model", None), "n_targets", None)
@@ -166,7 +166,7 @@ def _variables_of(model: Any, name: str, given: tuple[str, ...]) -> tuple[tuple[
 
 
 def _lags_of(model: Any, name: str) -> int:
-    """How many steps a regression model looks back."""
+    """Return the number of past steps that a regression model uses."""
     first = model.extreme_lags[0]
     if first is None:
         raise InputError(f"the {name} does not look at past readings: fit it with lags=")
@@ -175,7 +175,7 @@ def _lags_of(model: Any, name: str) -> int:
 
 
 def _module_input() -> Any:
-    """The record that a module's forward takes, None in versions of darts that have none."""
+    """Return the class of the input of a module's forward; None in versions of darts without it."""
     try:
         from darts.utils.data.torch_datasets.utils import PLModuleInput  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

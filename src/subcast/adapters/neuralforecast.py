@@ -33,10 +33,10 @@ def from_neuralforecast(nf: Any, *, model: int | str = 0, variables: Sequence[st
         raise InputError(f"nf must be a fitted NeuralForecast, got {type(nf).__name__}")
     if not getattr(nf, "_fitted", False):
         raise InputError("the NeuralForecast is not fitted: call fit before from_neuralforecast")
-    fitted = _chosen(list(nf.models), model)
+    fitted = _select_model(list(nf.models), model)
     name = type(fitted).__name__
     _refuse_what_windows_lack(fitted, name)
-    median = _place_of_median(fitted.loss, name)
+    median = _position_of_median(fitted.loss, name)
     local = (getattr(nf, "scalers_", None) or {}).get(nf.target_col)
     names, given = tuple(str(uid) for uid in nf.uids), checked_names(variables)
     if given and given != names:
@@ -71,7 +71,7 @@ class _Network:
 
 
 def _forecast(model: Any, past: Any, median: int | None) -> Any:
-    """Normalize windows [b, t, n], run the module, bring its forecasts back: [b, h, n]."""
+    """Normalize windows [b, t, n], run the module and return its forecasts in raw units, [b, h, n]."""
     every = past.new_ones(past.shape)
     normal = model.scaler.transform(x=past[:, :, None], mask=every[:, :, None])[:, :, 0]  # by way of [b, t, 1, n]
     shift, scale = model.scaler.x_shift[:, :, 0], model.scaler.x_scale[:, :, 0]  # [b, 1, n]
@@ -95,7 +95,7 @@ def _by_series(change: Any, values: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.ascontiguousarray(changed.reshape(n, b, t).transpose(1, 2, 0), dtype=np.float32)
 
 
-def _chosen(models: list[Any], which: int | str) -> Any:
+def _select_model(models: list[Any], which: int | str) -> Any:
     names = [str(model) for model in models]
     if isinstance(which, str) and which in names:
         which = names.index(which)
@@ -103,8 +103,8 @@ def _chosen(models: list[Any], which: int | str) -> Any:
         raise InputError(
             f"model must be the place or name of one of the fitted models ({listed(names)}), got {which!r}"
         )
-    chosen = models[which]
-    return chosen.model if type(chosen).__name__.startswith("Auto") else chosen
+    model = models[which]
+    return model.model if type(model).__name__.startswith("Auto") else model
 
 
 def _refuse_what_windows_lack(model: Any, name: str) -> None:
@@ -119,18 +119,18 @@ def _refuse_what_windows_lack(model: Any, name: str) -> None:
         raise InputError(f"the {name} was fitted with {lists}, and a window holds readings alone: fit it without")
 
 
-def _place_of_median(loss: Any, name: str) -> int | None:
-    """Where the median stands among several quantiles; None for a loss with one output or a distribution."""
+def _position_of_median(loss: Any, name: str) -> int | None:
+    """Return the position of the median among several quantiles; None for a loss with one output or a distribution."""
     if loss.is_distribution_output:
         return None
     implicit = hasattr(loss, "update_quantile")
     quantiles = getattr(loss, "quantiles", None)
     if quantiles is None and not implicit and getattr(loss, "q", 0.5) == 0.5:
         return None
-    places = [] if quantiles is None else [place for place, q in enumerate(quantiles) if abs(float(q) - 0.5) < 1e-6]
-    if not places:
+    positions = [] if quantiles is None else [i for i, q in enumerate(quantiles) if abs(float(q) - 0.5) < 1e-6]
+    if not positions:
         raise InputError(
             f"the {name} was fitted with {type(loss).__name__}, which gives no median: "
             "fit it with a point loss such as MAE, or with MQLoss"
         )
-    return places[0]
+    return positions[0]

@@ -125,7 +125,7 @@ class OnnxModel:
         return np.concatenate([run([self.target.name], {source.name: batch})[0][:count] for batch, count in batches])
 
     def content(self) -> bytes:
-        """Return the file, when it is complete without other files."""
+        """Return the content of the file; raise if its weights are in other files."""
         if isinstance(self.file, bytes):
             return self.file
         content = self.file.read_bytes()
@@ -147,25 +147,25 @@ def _only(found: Sequence[Any], what: str, file: str) -> Any:
 
 
 def _static(size: Any) -> int | None:
-    """The size of an axis, None where the file leaves it open."""
+    """Return the size of an axis; None where the file leaves it open."""
     return size if isinstance(size, int) else None
 
 
 def _agreed(argument: str, stored: int | None, given: int | None, file: str) -> int:
     if stored is None and given is None:
-        raise InputError(f"{file} leaves its {argument} open: say {argument}=")
+        raise InputError(f"{file} leaves its {argument} open: give {argument}=")
     if stored is not None and given is not None and stored != given:
         raise InputError(f"{file} was exported for {argument} {stored}, not {given}: use {argument}={stored}")
     return stored if stored is not None else given  # type: ignore[return-value]
 
 
 def _batches(windows: NDArray[Any], size: int | None) -> list[tuple[NDArray[Any], int]]:
-    """The batch as the file wants it: whole, or in parts of a fixed size, the last one padded with its last window."""
+    """Return batches of the size that the file fixes, if any, each with its number of windows; the last is padded."""
     if size is None:
         return [(windows, len(windows))]
-    parts = []
+    batches = []
     for first in range(0, len(windows), size):
-        part = windows[first : first + size]
-        padding = np.repeat(part[-1:], size - len(part), axis=0)
-        parts.append((np.concatenate([part, padding]), len(part)))
-    return parts
+        batch = windows[first : first + size]
+        padding = np.repeat(batch[-1:], size - len(batch), axis=0)
+        batches.append((np.concatenate([batch, padding]), len(batch)))
+    return batches

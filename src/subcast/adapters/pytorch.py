@@ -81,5 +81,5 @@ class _TorchModule:
         with torch.inference_mode():
             y = self.module(torch.from_numpy(normal).to(device))
         if self.scaler is None or not isinstance(y, torch.Tensor) or y.dim() != 3:
-            return y  # the caller says what is wrong with it
+            return y  # the caller raises the error
         return self.scaler.inverse(y.cpu().float().numpy())

@@ -16,7 +16,7 @@ from subcast.windows import Windows
 
 
 def flatten(windows: Windows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Make the matrices that a regressor for `from_sklearn` is fitted on; windows with missing readings are left out.
+    """Return the matrices to fit a regressor for `from_sklearn` on; windows with missing readings are left out.
 
     Returns
     -------

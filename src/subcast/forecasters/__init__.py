@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subcast.forecasters.tcn import TCN
     from subcast.forecasters.trained import TrainedForecaster
 
-_HOMES = {
+_MODULES = {
     "MTGNN": "mtgnn",
     "ASTGCN": "astgcn",
     "MSTGCN": "mstgcn",
@@ -30,14 +30,14 @@ _HOMES = {
 
 
 class _Registry(MutableMapping[str, "type[ForecastModule]"]):
-    """Model classes by name; those of the package are imported when they are first asked for."""
+    """Model classes by name; those of subcast are imported when they are first used."""
 
-    def __init__(self, own: dict[str, str]) -> None:
-        self._classes: dict[str, str | type[ForecastModule]] = dict(own)
+    def __init__(self, class_names: dict[str, str]) -> None:
+        self._classes: dict[str, str | type[ForecastModule]] = dict(class_names)
 
     def __getitem__(self, name: str) -> type[ForecastModule]:
-        found = self._classes[name]
-        return __getattr__(found) if isinstance(found, str) else found
+        entry = self._classes[name]  # a class, or the name of one that is not imported yet
+        return __getattr__(entry) if isinstance(entry, str) else entry
 
     def __setitem__(self, name: str, kind: type[ForecastModule]) -> None:
         self._classes[name] = kind
@@ -61,8 +61,8 @@ __all__ = ["ASTGCN", "FORECASTERS", "MSTGCN", "MTGNN", "TCN", "ForecastModule", 
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'subcast.forecasters' has no attribute {name!r}")
-    value = getattr(import_module(f"subcast.forecasters.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"subcast.forecasters.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

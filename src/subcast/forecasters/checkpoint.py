@@ -1,4 +1,4 @@
-"""Checkpoints: a trained model in a folder, weights as safetensors and the rest as JSON; nothing is unpickled."""
+"""Checkpoints of trained models: weights as safetensors and the rest as JSON; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ _FACTS: dict[str, type] = {
 
 
 def save_forecaster(forecaster: TrainedForecaster, folder: str | Path) -> None:
-    """Write a trained model to a folder; a model already there is replaced in one step.
+    """Save a trained model to a folder; an existing model is replaced in one step.
 
-    Other files in the folder, such as the logs of its training, stay as they are.
+    Other files in the folder, such as training logs, are not changed.
     """
     folders.save_state(folder, KIND, forecaster_state(forecaster), beside=".*")
 
 
 def load_forecaster(folder: str | Path) -> TrainedForecaster:
-    """Read a trained model from a folder, or say in one sentence why not."""
+    """Load a trained model from a folder; raise if it cannot be read."""
     folder = Path(folder)
     if not is_saved_forecaster(folder):
-        there = "does not exist" if not folder.exists() else f"has no {KIND}.json"
-        raise DataNotFoundError(f"{folder} {there}: give a folder that `subcast train` or `save` wrote")
+        problem = "does not exist" if not folder.exists() else f"has no {KIND}.json"
+        raise DataNotFoundError(f"{folder} {problem}: give a folder that `subcast train` or `save` wrote")
     return forecaster_from_state(folders.open_state(folder, KIND), str(folder))
 
 
 def is_saved_forecaster(folder: str | Path) -> bool:
-    """Return whether a folder holds a finished model."""
+    """Return whether a folder holds a saved model."""
     return folders.is_saved(folder, KIND)
 
 
 def forecaster_state(forecaster: TrainedForecaster) -> State:
-    """Return what is kept of a trained model."""
+    """Return the state of a trained model to save."""
     from safetensors.torch import save
 
     from subcast.forecasters import FORECASTERS
@@ -87,7 +87,7 @@ def forecaster_state(forecaster: TrainedForecaster) -> State:
 
 
 def forecaster_from_state(state: State, source: str) -> TrainedForecaster:
-    """Return the trained model that `forecaster_state` described; `source` names it in errors."""
+    """Return the trained model saved by `forecaster_state`; `source` names it in errors."""
     from subcast.forecasters import FORECASTERS
     from subcast.forecasters.trained import TrainedForecaster
 
@@ -125,20 +125,20 @@ def _module(facts: dict[str, Any], weights: bytes, source: str) -> Any:
     from subcast.forecasters import FORECASTERS
 
     settings = dict(facts["settings"])
-    given = settings.get("graph") == "given"  # the graph itself is among the weights
+    graph_given = settings.get("graph") == "given"  # the graph itself is among the weights
     with torch.random.fork_rng(devices=[]):
         try:
-            module = FORECASTERS[facts["model"]](**{**settings, **({"graph": "identity"} if given else {})})
+            module = FORECASTERS[facts["model"]](**{**settings, **({"graph": "identity"} if graph_given else {})})
             module.load_state_dict(load(weights))
         except (TypeError, ValueError, RuntimeError, SafetensorError) as error:
             raise DataError(f"the weights in {source} do not fit its settings ({_last_line(error)})") from None
-    if given:
+    if graph_given:
         module.settings["graph"] = "given"
     return module
 
 
 def _check_facts(state: State, source: str) -> None:
-    """Raise one clear sentence unless every fact is there and of the right type."""
+    """Raise unless every fact is present and of the right type."""
     facts = state.facts
     missing = [name for name in _FACTS if name not in facts]
     if WEIGHTS not in state.blobs:
@@ -152,7 +152,7 @@ def _check_facts(state: State, source: str) -> None:
 
 
 def _check_sizes(source: str, facts: dict[str, Any]) -> tuple[Scaler, NDArray[np.float64]]:
-    """Return the scaler and the means, or raise unless all sizes agree with the settings."""
+    """Return the scaler and the means; raise unless all sizes agree with the settings."""
     settings, variables = facts["settings"], facts["variables"]
     try:
         scaler = Scaler.from_dict(facts["scaler"])

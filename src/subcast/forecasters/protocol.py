@@ -1,4 +1,4 @@
-"""What a forecaster is: the protocol that every model is brought to, and the abilities that a class may declare."""
+"""The protocol of a forecaster, and the abilities that a class may declare."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ class Abilities:
 class Forecaster(Protocol):
     """A trained model as a function of windows, in the units of the data.
 
-    `subcast.adapters.adapt` turns whatever a user brings into one.
+    `subcast.adapters.adapt` turns a model of any supported library into one.
     """
 
     @property
     def lookback(self) -> int:
-        """Steps in a window."""
+        """Number of steps in a window."""
         ...
 
     @property
     def horizon(self) -> int:
-        """Steps it forecasts."""
+        """Number of steps ahead that are forecast."""
         ...
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the variables in the model's order; () when it does not know them."""
+        """Names of the variables in the model's order; () if they are unknown."""
         ...
 
     def __call__(self, inputs: NDArray[Any], wanted: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
@@ -59,7 +59,7 @@ class Forecaster(Protocol):
 
 @runtime_checkable
 class AbleForecaster(Forecaster, Protocol):
-    """A forecaster that declares its abilities; what it does not declare is never called."""
+    """A forecaster that declares its abilities; methods of other abilities are never called."""
 
     @property
     def abilities(self) -> Abilities:
@@ -73,5 +73,5 @@ class AbleForecaster(Forecaster, Protocol):
         ...
 
     def state(self) -> State:
-        """Return what is kept on disk (needs the ability `storable`); `facts["kind"]` names the reader."""
+        """Return the state to save (needs the ability `storable`); `facts["kind"]` names the reader."""
         ...

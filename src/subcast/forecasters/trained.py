@@ -1,4 +1,4 @@
-"""A trained model as its users meet it: raw units, NumPy in and NumPy out."""
+"""A trained model that takes and returns NumPy arrays in raw units."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _AT_ONCE = 512
 
 @dataclass(eq=False, repr=False)
 class TrainedForecaster:
-    """A trained model with the scaler it was trained with: forecasts in the user's own units.
+    """A trained model with the scaler it was trained with: forecasts in raw units.
 
-    Call it, or its `predict`, on windows [b, t, n, f]; forecasts are [b, h, n]. A missing reading is NaN and counts as
-    its variable's mean.
+    Call it, or its `predict`, on windows [b, t, n, f]; forecasts are [b, h, n]. A missing reading is NaN and is
+    replaced by its variable's mean.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class TrainedForecaster:
     model
         its name
     scaler
-        of the first feature
+        scaler of the first feature, the reading
     means
         [n] raw: each variable's mean over the training inputs
     variables
@@ -45,7 +45,7 @@ class TrainedForecaster:
     lookback, horizon, n_features
         sizes of the axes t, h and f
     time_features
-        what the features after the reading are
+        names of the features after the reading
     graph_source
         where the graph came from, for models that use one
     training
@@ -53,7 +53,7 @@ class TrainedForecaster:
     history
         a row for each epoch
     versions
-        of what it was trained with
+        versions of the libraries it was trained with
     """
 
     module: nn.Module
@@ -79,14 +79,14 @@ class TrainedForecaster:
         return len(self.variables)
 
     def __repr__(self) -> str:
-        """Show model and sizes."""
+        """Return a text with the model and its sizes."""
         return (
             f"TrainedForecaster {self.model!r}: {self.lookback} + {self.horizon} steps of {self.n_variables} variables"
         )
 
     @property
     def abilities(self) -> Abilities:
-        """The package's own networks can be run with absent variables and can be stored; any takes missing readings."""
+        """Networks of subcast take absent variables and can be stored; every network takes missing readings."""
         ours = isinstance(self.module, ForecastModule)
         return Abilities(partial=ours, missing=True, storable=type(self.module) is FORECASTERS.get(self.model))
 
@@ -119,13 +119,13 @@ class TrainedForecaster:
         inputs
             [b, t, n, f] (or [b, t, n] when there are no time features), NaN where a reading is missing
         present
-            names, numbers or a mask of the variables that are there, all by default: the inputs of the others count as
-            the scaler's mean, and edges to and from them are removed (the paper's Partial setting); not for a module
+            names, numbers or a mask of the variables that are present, all by default: the inputs of the others are set
+            to the scaler's mean, and edges to and from them are removed (the paper's Partial setting); not for a module
             of your own
         wanted
             names, numbers or a mask of the variables to forecast, all by default
         batch_size
-            windows at once
+            number of windows in one pass
 
         Returns
         -------
@@ -150,43 +150,43 @@ class TrainedForecaster:
             mask = torch.zeros(self.n_variables, dtype=torch.bool)
             mask[self._indices(present, "present")] = True
             options["present"] = mask.to(device)
-        chosen = None if wanted is None else self._indices(wanted, "wanted")
-        if chosen is not None and ours:
-            options["wanted"] = torch.as_tensor(chosen, device=device)
-        scaler = self.scaler if chosen is None else self.scaler.select(chosen)
-        size = self.n_variables if chosen is None else len(chosen)
+        wanted_indices = None if wanted is None else self._indices(wanted, "wanted")
+        if wanted_indices is not None and ours:
+            options["wanted"] = torch.as_tensor(wanted_indices, device=device)
+        scaler = self.scaler if wanted_indices is None else self.scaler.select(wanted_indices)
+        size = self.n_variables if wanted_indices is None else len(wanted_indices)
         forecasts = np.empty((len(windows), self.horizon, size), dtype=np.float32)
         self.module.eval()
         for first in range(0, len(windows), batch_size):
             x = torch.from_numpy(self._normalized(windows[first : first + batch_size])).to(device)
             with torch.inference_mode():
                 y = self.module(x, **options).cpu().numpy()
-            if chosen is not None and not ours:
-                y = y[:, :, chosen]  # [b, h, s]
+            if wanted_indices is not None and not ours:
+                y = y[:, :, wanted_indices]  # [b, h, s]
             forecasts[first : first + batch_size] = scaler.inverse(y)
         return forecasts
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and settings to a folder, which `load` reads back."""
+        """Save weights and settings to a folder, from which `load` reads them."""
         from subcast.forecasters.checkpoint import save_forecaster
 
         save_forecaster(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> TrainedForecaster:
-        """Read what `save` wrote; nothing in it is ever executed."""
+        """Load a model that `save` wrote; no code from the folder is executed."""
         from subcast.forecasters.checkpoint import load_forecaster
 
         return load_forecaster(folder)
 
     def state(self) -> State:
-        """Return what is kept on disk: the weights as safetensors, everything else as plain facts."""
+        """Return the state to save: the weights as safetensors, everything else as plain facts."""
         from subcast.forecasters.checkpoint import forecaster_state
 
         return forecaster_state(self)
 
     def graph(self) -> NDArray[np.float32] | None:
-        """The graph [n, n] the model uses, learned or given; None for models without one."""
+        """Return the graph [n, n] that the model uses, learned or given; None for models without one."""
         if not isinstance(self.module, ForecastModule) or not (self.module.needs_graph or self.module.learns_graph):
             return None
         with torch.inference_mode():
@@ -197,7 +197,7 @@ class TrainedForecaster:
         return variable_indices(which, self.n_variables, self.variables, argument)
 
     def _normalized(self, windows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """A normalized copy without NaN."""
+        """Return a normalized copy without NaN."""
         x = np.array(windows, dtype=np.float32)
         readings = np.where(np.isnan(x[..., 0]), self.means, x[..., 0])  # [b, t, n]
         x[..., 0] = self.scaler.transform(readings)

@@ -1,4 +1,4 @@
-"""The bank of past windows, and the searches of it that a user calls."""
+"""The bank of past windows and its public search methods."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _METHODS = ("auto", "scan", "index")
 class WindowBank(CandidateWindows):
     """All windows of past readings, searchable by any subset of the variables (equations 4 and 5).
 
-    The distance of two windows is the mean of |difference|^b over the steps, the variables asked about and the
-    features. Readings are kept once, variable by variable, however many windows overlap.
+    The distance of two windows is the mean of |difference|^b over the steps, the variables in S and the features.
+    Readings are stored once, variable by variable, although windows overlap.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class WindowBank(CandidateWindows):
         keep only this share of the candidates: one drawn at random from each of floor(fraction * candidates) equal
         consecutive chunks
     seed
-        of that draw
+        random seed for that draw
     shared
         [t, g], further features, the same for every variable, given once a step
     mask
@@ -52,9 +52,9 @@ class WindowBank(CandidateWindows):
         takes those after the first that change over time and have one value for all variables at every step (time
         of day); "none" takes none; or a list of their places in f. A shared feature must be shared in queries too.
     names
-        the variables' names, by which they can then be asked for
+        the variables' names, by which searches can then name them
     targets
-        [t, n], what counts as a reading that follows a window, NaN where none does; `values` by default
+        [t, n], the readings that may follow a window, NaN where there is none; `values` by default
 
     Examples
     --------
@@ -63,8 +63,8 @@ class WindowBank(CandidateWindows):
     >>> bank = WindowBank(readings, lookback=12)
     >>> len(bank)
     489
-    >>> found = bank.nearest(readings[None, 40:52], variables=[1, 4], k=3)
-    >>> int(found.index[0, 0]), float(found.distance[0, 0])
+    >>> neighbors = bank.nearest(readings[None, 40:52], variables=[1, 4], k=3)
+    >>> int(neighbors.index[0, 0]), float(neighbors.distance[0, 0])
     (40, 0.0)
     """
 
@@ -85,19 +85,23 @@ class WindowBank(CandidateWindows):
     ) -> None:
         joined, offsets = join_series(values, lengths)
         check_whole("lookback", lookback)
-        every = all_starts(offsets, int(lookback))
-        if every.size == 0:
+        possible_starts = all_starts(offsets, int(lookback))
+        if possible_starts.size == 0:
             raise InputError(
                 f"values must hold at least lookback = {lookback} steps in a row, the longest series has "
                 f"{int(np.diff(offsets).max())}"
             )
-        chosen = None if starts is None else check_starts(np.asarray(starts), offsets, int(lookback))
+        candidate_starts = None if starts is None else check_starts(np.asarray(starts), offsets, int(lookback))
         if fraction is not None:
-            chosen = draw_fraction(every if chosen is None else chosen, fraction, seed)
+            candidate_starts = draw_fraction(
+                possible_starts if candidate_starts is None else candidate_starts, fraction, seed
+            )
         rows, layout, holes = as_rows(joined, shared, mask, shared_features)
         if names is not None and len(names) != layout.n:
             raise InputError(f"names must have one entry for each of the {layout.n} variables, got {len(names)}")
-        self._store(rows, layout, int(lookback), offsets, chosen, holes, names, targets=_target_rows(targets, joined))
+        self._store(
+            rows, layout, int(lookback), offsets, candidate_starts, holes, names, targets=_target_rows(targets, joined)
+        )
 
     def normalized(
         self, normalizer: Normalizes, slots: NDArray[np.int64], shared: NDArray[np.float32] | None = None
@@ -107,7 +111,7 @@ class WindowBank(CandidateWindows):
         Parameters
         ----------
         normalizer
-            what normalizes readings [t, n] at slots [t]
+            normalizes readings [t, n] at slots [t]
         slots
             [t], the slot of the day of each step
         shared
@@ -151,7 +155,7 @@ class WindowBank(CandidateWindows):
         variables
             S: names, indices or a mask [n]; or a mask [b, n], for a set of its own for each window
         k
-            how many; above len(bank) the last places stay empty
+            number of neighbors; above len(bank) the last entries are empty (index -1)
         exponent
             b > 0; 0.5, 1, 2 and 1/3 are fastest
         shared
@@ -161,43 +165,43 @@ class WindowBank(CandidateWindows):
         min_overlap
             a candidate must have at least this share of the readings that the window has
         exclude, at
-            bar candidates that start fewer than `exclude` steps from `at` [b], the step of the bank's own series at
-            which the window starts (one outside the series bars nothing)
+            leave out candidates that start fewer than `exclude` steps from `at` [b], the step of the bank's series at
+            which the window starts (a step outside the series leaves out nothing)
         distance
-            your own distance of two windows [t, s] or [t, s, f] in place of the mean; asked once for each candidate,
-            so slow. What is not finite is no candidate; the window that is passed first may hold NaN.
+            your own distance of two windows [t, s] or [t, s, f] instead of the mean; called once for each
+            candidate, so slow. A distance that is not finite rules a candidate out; the first window may hold NaN.
         method
-            "scan" compares all candidates, "index" skips those that a lower bound rules out; the answers are the same
+            "scan" compares all candidates, "index" skips those that a lower bound rules out; the results are the same
         threads
-            by default one for each processor this process may use
+            number of threads; by default one for each processor that this process may use
 
         Returns
         -------
         Neighbors
         """
-        given = search.as_windows(windows)
-        b = given.shape[0]
+        queried = search.as_windows(windows)
+        b = queried.shape[0]
         k = check_whole("k", k)
         if method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-        barred = search.excluded_starts(at, exclude, b, self.offsets)
-        found_d = np.full((b, k), np.inf, dtype=np.float32)
-        found_i = np.full((b, k), -1, dtype=np.int64)
-        for members, chosen in search.group_by_variables(self, variables, b):
-            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
+        excluded = search.excluded_starts(at, exclude, b, self.offsets)
+        distances = np.full((b, k), np.inf, dtype=np.float32)
+        indices = np.full((b, k), -1, dtype=np.int64)
+        for members, subset in search.group_by_variables(self, variables, b):
+            group, group_shared, group_mask = search.select_windows(members, queried, shared, mask)
             if distance is not None:
-                own = search.plain_windows(self, part, chosen, part_shared, part_mask)
-                answer = search.search_with_distance(self, own, chosen, barred[members], k, distance)
+                plain = search.plain_windows(self, group, subset, group_shared, group_mask)
+                neighbors = search.search_with_distance(self, plain, subset, excluded[members], k, distance)
             else:
-                queries = search.queries_of(self, part, chosen, part_shared, part_mask)
+                queries = search.queries_of(self, group, subset, group_shared, group_mask)
                 needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
-                limits = search.Limits(k, needed, barred[members])
+                limits = search.Limits(k, needed, excluded[members])
                 if method == "scan":
-                    answer = search.search_windows(self, queries, limits, exponent, threads)
+                    neighbors = search.search_windows(self, queries, limits, exponent, threads)
                 else:
-                    answer = search_indexed(self, queries, limits, exponent, threads, method == "index")
-            found_d[members], found_i[members] = answer.distance, answer.index
-        return Neighbors(found_i, found_d)
+                    neighbors = search_indexed(self, queries, limits, exponent, threads, method == "index")
+            distances[members], indices[members] = neighbors.distance, neighbors.index
+        return Neighbors(indices, distances)
 
     def nearest_sliding(
         self,
@@ -235,15 +239,15 @@ class WindowBank(CandidateWindows):
         [4, 5, 6, 7]
         """
         k = check_whole("k", k)
-        chosen = variable_indices(variables, self.n, self.names)
-        queries = as_queries("steps", steps, "t", chosen, self.layout, shared, mask)
+        subset = variable_indices(variables, self.n, self.names)
+        queries = as_queries("steps", steps, "t", subset, self.layout, shared, mask)
         sliding.check_steps(self, queries.cells.shape[0])
         counts = sliding.window_counts(queries.counts, self.lookback)
-        own = None if at is None else np.asarray(at) + np.arange(counts.size)
+        window_starts = None if at is None else np.asarray(at) + np.arange(counts.size)
         limits = search.Limits(
             k,
             search.needed_cells(counts, min_overlap),
-            search.excluded_starts(own, exclude, counts.size, self.offsets),
+            search.excluded_starts(window_starts, exclude, counts.size, self.offsets),
         )
         return sliding.search_sliding(self, queries, limits, exponent, threads)
 
@@ -258,13 +262,13 @@ class WindowBank(CandidateWindows):
         at: int | None = None,
         threads: int | None = None,
     ) -> sliding.Stream:
-        """Begin to follow a stream: `push` one step at a time, each answered for the cost of one step.
+        """Start a stream search: `push` one step at a time, each for the cost of one step.
 
         The stream keeps lookback x candidates step distances (float32) in memory. Parameters as in
         `nearest_sliding`.
         """
-        chosen = variable_indices(variables, self.n, self.names)
-        return sliding.Stream(self, chosen, check_whole("k", k), exponent, min_overlap, exclude, at, threads)
+        subset = variable_indices(variables, self.n, self.names)
+        return sliding.Stream(self, subset, check_whole("k", k), exponent, min_overlap, exclude, at, threads)
 
     def distances(
         self,
@@ -277,15 +281,15 @@ class WindowBank(CandidateWindows):
         min_overlap: float = 0.5,
         threads: int | None = None,
     ) -> NDArray[np.float32]:
-        """Return the distance of every candidate from every window, [b, len(bank)]; infinite for no candidate."""
-        given = search.as_windows(windows)
-        found = np.full((given.shape[0], len(self)), np.inf, dtype=np.float32)
-        for members, chosen in search.group_by_variables(self, variables, given.shape[0]):
-            part, part_shared, part_mask = search.select_windows(members, given, shared, mask)
-            queries = search.queries_of(self, part, chosen, part_shared, part_mask)
+        """Return the distance of every candidate from every window, [b, len(bank)]; infinite if ruled out."""
+        queried = search.as_windows(windows)
+        distances = np.full((queried.shape[0], len(self)), np.inf, dtype=np.float32)
+        for members, subset in search.group_by_variables(self, variables, queried.shape[0]):
+            group, group_shared, group_mask = search.select_windows(members, queried, shared, mask)
+            queries = search.queries_of(self, group, subset, group_shared, group_mask)
             needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
-            found[members] = search.measure(self, queries, needed, exponent, threads)
-        return found
+            distances[members] = search.measure(self, queries, needed, exponent, threads)
+        return distances
 
     def rank(
         self,
@@ -299,12 +303,12 @@ class WindowBank(CandidateWindows):
         min_overlap: float = 0.5,
         threads: int | None = None,
     ) -> NDArray[np.int64]:
-        """Return the places, from 1, that given candidates take among all when sorted by distance.
+        """Return the ranks, from 1, of given candidates among all candidates sorted by distance.
 
         Parameters
         ----------
         index
-            [b] or [b, j], the candidates asked about for each window
+            [b] or [b, j], the candidates to rank for each window
         windows, variables, exponent, shared, mask, min_overlap, threads
             as in `nearest`
 
@@ -314,35 +318,35 @@ class WindowBank(CandidateWindows):
         >>> bank.rank(np.array([[[4.2], [5.2]]]), [0], [5])
         array([2])
         """
-        given = search.as_windows(windows)
-        asked = self._check_index(index)
-        if asked.ndim not in {1, 2} or asked.shape[0] != given.shape[0]:
+        queried = search.as_windows(windows)
+        candidates = self._check_index(index)
+        if candidates.ndim not in {1, 2} or candidates.shape[0] != queried.shape[0]:
             raise InputError(
-                f"index must be [b] or [b, j] with one row for each of the {given.shape[0]} windows, "
-                f"got shape {asked.shape}"
+                f"index must be [b] or [b, j] with one row for each of the {queried.shape[0]} windows, "
+                f"got shape {candidates.shape}"
             )
         mask_of_each = np.asarray(variables).ndim == 2
-        places = np.empty(asked.shape, dtype=np.int64)
-        for a in range(0, given.shape[0], search.chunk_of_windows(self)):
-            part = slice(a, a + search.chunk_of_windows(self))
+        ranks = np.empty(candidates.shape, dtype=np.int64)
+        for a in range(0, queried.shape[0], search.chunk_of_windows(self)):
+            batch = slice(a, a + search.chunk_of_windows(self))
             distances = self.distances(
-                given[part],
-                np.asarray(variables)[part] if mask_of_each else variables,
+                queried[batch],
+                np.asarray(variables)[batch] if mask_of_each else variables,
                 exponent,
-                shared=None if shared is None else np.asarray(shared)[part],
-                mask=None if mask is None else np.asarray(mask)[part],
+                shared=None if shared is None else np.asarray(shared)[batch],
+                mask=None if mask is None else np.asarray(mask)[batch],
                 min_overlap=min_overlap,
                 threads=threads,
             )
-            places[part] = search.ranks(distances, asked[part])
-        return places
+            ranks[batch] = search.ranks(distances, candidates[batch])
+        return ranks
 
 
 def _target_rows(targets: ArrayLike | None, values: NDArray[np.float32]) -> NDArray[np.float32] | None:
-    """Return the targets as rows [n, t], or say what is wrong with their shape."""
+    """Return the targets as rows [n, t]; raise if their shape is wrong."""
     if targets is None:
         return None
-    given = np.asarray(targets, dtype=np.float32)
-    if given.shape != values.shape[:2]:
-        raise InputError(f"targets must be [t, n] = {values.shape[:2]}, the shape of values, got {given.shape}")
-    return np.ascontiguousarray(given.T)
+    array = np.asarray(targets, dtype=np.float32)
+    if array.shape != values.shape[:2]:
+        raise InputError(f"targets must be [t, n] = {values.shape[:2]}, the shape of values, got {array.shape}")
+    return np.ascontiguousarray(array.T)

@@ -70,13 +70,13 @@ class CandidateWindows:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin without anything that is made when first needed."""
+        """Drop everything that is computed when first needed."""
         self._tiles: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._index: EnvelopeIndex | None = None
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy or a pickle takes along: not the lock, nor what is made again when needed."""
+        """Return the state for a copy or a pickle, without the lock and what is computed when needed."""
         lazy = {"_lock", "_tiles", "_index", "starts", "sparse"}
         return {name: value for name, value in self.__dict__.items() if name not in lazy}
 
@@ -120,11 +120,11 @@ class CandidateWindows:
         return starts
 
     def locate(self, index: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for candidates the series they lie in and the step of that series at which they start.
+        """Return the series of each candidate and the step of that series at which it starts.
 
         >>> from subcast.retrieval import WindowBank
         >>> bank = WindowBank([np.zeros((4, 1)), np.zeros((5, 1))], lookback=3)
-        >>> [place.tolist() for place in bank.locate([1, 2])]
+        >>> [array.tolist() for array in bank.locate([1, 2])]
         [[0, 1], [1, 0]]
         """
         starts = self.starts[self._check_index(index)]
@@ -141,7 +141,7 @@ class CandidateWindows:
         Parameters
         ----------
         index
-            the candidates' places in the bank; -1, which a search gives where it found too few, is a window of NaN
+            the candidates' numbers in the bank; -1, which a search returns for a missing neighbor, gives NaN
         variables
             only these, in the order named, [..., t, s] or [..., t, s, f]; all by default
 
@@ -154,22 +154,22 @@ class CandidateWindows:
         >>> bank.windows([3, -1], variables=[1]).tolist()
         [[[7.0], [9.0]], [[nan], [nan]]]
         """
-        places = self._check_index(index, least=-1)
+        numbers = self._check_index(index, least=-1)
         wanted = np.arange(self.n) if variables is None else variable_indices(variables, self.n, self.names)
-        time = self.starts[np.maximum(places, 0)][..., None] + np.arange(self.lookback)  # [..., t]
+        time = self.starts[np.maximum(numbers, 0)][..., None] + np.arange(self.lookback)  # [..., t]
         rows = wanted.reshape(-1, *[1] * time.ndim)  # [s, ..., t]
         cells = np.empty((*time.shape, wanted.size, self.f), dtype=np.float32)
-        for place, feature in enumerate(self.layout.own_features):
-            cells[..., feature] = np.moveaxis(self.data[place * self.n + rows, time], 0, -1)
+        for number, feature in enumerate(self.layout.own_features):
+            cells[..., feature] = np.moveaxis(self.data[number * self.n + rows, time], 0, -1)
         for row, feature in zip(self.layout.shared_rows, self.layout.shared_features, strict=True):
             cells[..., feature] = self.data[row][time][..., None]
-        cells[places < 0] = np.nan
+        cells[numbers < 0] = np.nan
         return cells if self.f > 1 else cells[..., 0]
 
     def paths(
         self, index: ArrayLike, variables: ArrayLike | Sequence[str] | None = None, length: int | None = None
     ) -> NDArray[np.float32]:
-        """Return what candidates read in the steps from their start on, [..., length, s], NaN where missing.
+        """Return the readings of candidates from their start on, [..., length, s], NaN where missing.
 
         Parameters
         ----------
@@ -178,8 +178,8 @@ class CandidateWindows:
         variables
             which variables, all by default
         length
-            how many steps from the start of the window on, the window's own by default; steps after the end of its
-            series are NaN
+            number of steps from the start of the window, `lookback` by default; steps after the end of its series are
+            NaN
 
         Examples
         --------
@@ -188,14 +188,14 @@ class CandidateWindows:
         >>> bank.paths([1, 3], [0], length=3)[..., 0].tolist()
         [[1.0, 2.0, 3.0], [3.0, 4.0, nan]]
         """
-        places = self._check_index(index, least=-1)
+        numbers = self._check_index(index, least=-1)
         wanted = np.arange(self.n) if variables is None else variable_indices(variables, self.n, self.names)
-        starts = self.starts[np.maximum(places, 0)]
+        starts = self.starts[np.maximum(numbers, 0)]
         steps = starts[..., None] + np.arange(length or self.lookback)  # [..., length]
         inside = steps < self._series_ends(starts)[..., None]
         rows = wanted.reshape(-1, *[1] * steps.ndim)  # [s, ..., length]
         readings = np.moveaxis(self.data[rows, np.minimum(steps, self.data.shape[1] - 1)], 0, -1)
-        return np.where((inside & (places >= 0)[..., None])[..., None], readings, np.float32(np.nan))
+        return np.where((inside & (numbers >= 0)[..., None])[..., None], readings, np.float32(np.nan))
 
     def pool_windows(
         self, index: NDArray[np.int64], weights: NDArray[np.float32], variables: NDArray[np.int64]
@@ -205,7 +205,7 @@ class CandidateWindows:
         Parameters
         ----------
         index, weights
-            [b, k], the candidates (-1 for none) and how much each counts
+            [b, k], the candidates (-1 for none) and their weights
         variables
             [s], which variables
 
@@ -224,9 +224,9 @@ class CandidateWindows:
         horizon: int,
         center: str = "median",
     ) -> NDArray[np.float32]:
-        """Return the median or the weighted mean of what followed the candidates, [b, h, s]; 0 where nothing is known.
+        """Return the median or weighted mean of the candidates' futures, [b, h, s]; 0 where there is no reading.
 
-        `index`, `weights` and `variables` as in `pool_windows`; the median does not look at the weights.
+        `index`, `weights` and `variables` as in `pool_windows`; the median ignores the weights.
         """
         starts = self._starts_of(index, self.lookback + horizon)
         if center == "median":
@@ -236,7 +236,7 @@ class CandidateWindows:
     def future_deviation(
         self, index: NDArray[np.int64], variables: NDArray[np.int64], horizon: int
     ) -> NDArray[np.float32]:
-        """Return the standard deviation of what followed the candidates, [b, h, s]; 1 where fewer than 3 are known."""
+        """Return the standard deviation of the candidates' futures, [b, h, s]; 1 with fewer than 3 readings."""
         return pool_deviation(
             self._futures, self._starts_of(index, self.lookback + horizon), variables, self.lookback, horizon
         )
@@ -244,7 +244,7 @@ class CandidateWindows:
     def moments(self, lags: int, first: int = 0, last: int | None = None) -> LagMoments:
         """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1.
 
-        Only what counts as a target enters them, where that is not every reading.
+        Where the bank has targets, only those are used.
         """
         return LagMoments.fit(np.ascontiguousarray(self._futures[: self.n, first:last].T), lags)
 
@@ -253,9 +253,9 @@ class CandidateWindows:
         return self.data if self.targets is None else self.targets
 
     def _starts_of(self, index: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-        """Return where candidates start, -1 for none; raise unless `length` steps follow from there."""
-        places = self._check_index(index, least=-1)
-        starts = np.where(places >= 0, self.starts[np.maximum(places, 0)], -1)
+        """Return the first steps of candidates, -1 for none; raise unless `length` steps follow in their series."""
+        numbers = self._check_index(index, least=-1)
+        starts = np.where(numbers >= 0, self.starts[np.maximum(numbers, 0)], -1)
         if length > self.lookback:
             short = (starts >= 0) & (starts + length > self._series_ends(starts))
             if short.any():
@@ -270,10 +270,10 @@ class CandidateWindows:
         return self.offsets[np.searchsorted(self.offsets, starts, side="right").clip(1, len(self.offsets) - 1)]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the bank to a folder, all of it or nothing; a bank already there is replaced in one step.
+        """Save the bank to a folder, completely or not at all; an existing bank is replaced in one step.
 
-        Other files in the folder stay as they are; a folder that holds other files and no bank is refused. A process
-        that has the old bank open keeps it.
+        Other files in the folder are kept; a folder that holds other files and no bank is refused. A process that has
+        the old bank open can keep using it.
 
         >>> import tempfile
         >>> from subcast.retrieval import WindowBank
@@ -286,19 +286,19 @@ class CandidateWindows:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
-        """Open a saved bank by memory map: at once, whatever its size, and shared between processes.
+        """Open a saved bank by memory map, which is fast for any size and shared between processes.
 
         Parameters
         ----------
         folder
-            where `save` wrote it
+            the folder that `save` wrote
         verify
-            read all of it and compare checksums, instead of sizes and the ends of each file only
+            whether to compare checksums of whole files; by default only the size and both ends of each file
         """
         return cls.from_state(folders.open_state(folder, "bank", verify=verify))
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         facts = {
             "kind": "windows",
             "lookback": self.lookback,
@@ -314,7 +314,7 @@ class CandidateWindows:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the bank that `state` described."""
+        """Return the bank saved in `state`."""
         facts, arrays = state.facts, state.arrays
         layout = Layout(facts["variables"], tuple(facts["shared"]))
         holes = np.zeros(layout.n_rows, dtype=bool)
@@ -334,7 +334,7 @@ class CandidateWindows:
         return bank
 
     def checksum(self) -> int:
-        """Return a checksum of readings, targets and candidates; reads all of a bank once, unless it was opened."""
+        """Return a checksum of readings, targets and candidates; computed once, unless the bank was opened."""
         if self._checksum is None:
             value = zlib.crc32(self.offsets.tobytes())
             value = value if self._chosen is None else zlib.crc32(self._chosen.tobytes(), value)
@@ -355,7 +355,7 @@ class CandidateWindows:
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether candidates are so scattered that for many windows gathering them beats scanning all between."""
+        """Whether candidates are so scattered that gathering them is faster than scanning all steps between."""
         tiles = self.tiles(search.TILE)
         side_by_side = len(tiles) == 1 and tiles[0, 1] - tiles[0, 0] == len(self)
         return not side_by_side and len(self) < 0.6 * steps_read(tiles)
@@ -375,7 +375,7 @@ class CandidateWindows:
         return self._tiles[key]
 
     def envelopes(self, rows: NDArray[np.int64]) -> EnvelopeIndex:
-        """Return the exact index, made for `rows` where they are asked for the first time."""
+        """Return the exact index, extended by `rows` that are used for the first time."""
         with self._lock:
             if self._index is None:
                 self._index = EnvelopeIndex(self.data, self.lookback)

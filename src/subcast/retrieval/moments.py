@@ -1,4 +1,4 @@
-"""Second moments of the training data at every lag: all that regressions for any S are assembled from."""
+"""Second moments of the training data at every lag, from which the regression for any S is built."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subcast.storage.state import State
 
-DENSE_LIMIT = 1024  # variables; above it the moments are kept as a few common factors and each variable's own rest
+DENSE_LIMIT = 1024  # variables; above it the moments are stored as common factors plus a residual for each variable
 RANK = 192
 _STEPS_AT_ONCE = 1 << 15
 _ARRAYS = ("whole", "loadings", "factors", "own")
@@ -20,7 +20,7 @@ _ARRAYS = ("whole", "loadings", "factors", "own")
 class LagMoments:
     """Covariances E[z_t[i] z_{t+l}[j]] of normalized readings for the lags l = 0 .. L-1.
 
-    Either whole, or for many variables as common factors plus what is each variable's own:
+    Stored as full matrices or, for many variables, as common factors plus a residual for each variable:
     loadings @ factors[l] @ loadings' + diag(own[l]).
 
     Parameters
@@ -57,19 +57,19 @@ class LagMoments:
             return cls(_lagged(z, lags), nothing, nothing, nothing)
         loadings = _loadings(z, rank)  # [n, r]
         scores = z @ loadings  # [t, r]
-        rest = z - scores @ loadings.T  # [t, n]
-        own = np.stack([(rest[: len(rest) - lag] * rest[lag:]).sum(axis=0) for lag in range(lags)]) / len(
-            rest
-        )  # [L, n]
-        return cls(nothing, loadings, _lagged(scores, lags), own.astype(np.float32))
+        residual = z - scores @ loadings.T  # [t, n]
+        residual_moments = np.stack(
+            [(residual[: len(residual) - lag] * residual[lag:]).sum(axis=0) for lag in range(lags)]
+        ) / len(residual)  # [L, n]
+        return cls(nothing, loadings, _lagged(scores, lags), residual_moments.astype(np.float32))
 
     @property
     def lags(self) -> int:
-        """How many lags there are."""
+        """Number of lags."""
         return len(self.whole) or len(self.factors)
 
     def block(self, lag: int, rows: Any, columns: Any) -> NDArray[np.float32]:
-        """E[z_t[rows] z_{t+lag}[columns]], [rows, columns]; a lag below 0 looks back."""
+        """Return E[z_t[rows] z_{t+lag}[columns]], [rows, columns]; the lag may be negative."""
         first, second = np.asarray(rows), np.asarray(columns)
         if lag < 0:
             return self.block(-lag, second, first).T
@@ -79,7 +79,7 @@ class LagMoments:
         return np.asarray(common + np.where(first[:, None] == second, self.own[lag][first][:, None], np.float32(0)))
 
     def gram(self, variables: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Covariance of some variables at some steps with themselves, [steps * s, steps * s], step by step."""
+        """Return the covariance matrix of variables at steps, [steps * s, steps * s], ordered by step."""
         s, p = len(variables), len(steps)
         matrix = np.empty((p, s, p, s))
         blocks: dict[int, NDArray[np.float32]] = {}
@@ -99,7 +99,7 @@ class LagMoments:
         others: NDArray[np.int64],
         times: NDArray[np.int64],
     ) -> NDArray[np.float32]:
-        """Covariance of variables at steps with others at times, [steps * s, times * others]."""
+        """Return the covariance of variables at steps with others at times, [steps * s, times * others]."""
         matrix = np.empty((len(steps), len(variables), len(times), len(others)), dtype=np.float32)
         blocks: dict[int, NDArray[np.float32]] = {}
         for a, step in enumerate(steps):
@@ -111,12 +111,12 @@ class LagMoments:
         return matrix.reshape(len(steps) * len(variables), len(times) * len(others))
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         return State({}, {name: getattr(self, name) for name in _ARRAYS})
 
     @classmethod
     def from_state(cls, state: State) -> LagMoments:
-        """Return the moments that `state` described."""
+        """Return the moments saved in `state`."""
         return cls(*(state.arrays[name] for name in _ARRAYS))
 
 
@@ -188,7 +188,7 @@ def _lagged_sums(z: NDArray[np.floating[Any]], lags: int, own_steps: int) -> NDA
 
 
 def _loadings(z: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
-    """The directions of most variance, orthonormal, [n, r]."""
+    """Return the orthonormal directions of largest variance, [n, r]."""
     from sklearn.utils.extmath import randomized_svd
 
     sample = z[:: max(1, len(z) // 8192)]

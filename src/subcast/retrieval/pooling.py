@@ -1,4 +1,4 @@
-"""Averages and medians of the neighbors' readings, gathered straight from the bank's rows."""
+"""Means, medians and deviations of the neighbors' readings, computed from the bank's rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def pool_mean(
     skip: int,
     length: int,
 ) -> NDArray[np.float32]:
-    """Weighted mean of what the neighbors read, NaN left out; 0 where none has a reading.
+    """Return the weighted mean of the neighbors' readings without NaN; 0 where none has a reading.
 
     Parameters
     ----------
     rows
         [n, t], the bank's readings
     starts
-        [b, k], where the neighbors begin; below 0 there is none
+        [b, k], the first steps of the neighbors; below 0 for none
     weights
         [b, k]
     variables
@@ -53,14 +53,14 @@ def pool_mean(
 def pool_median(
     rows: NDArray[np.float32], starts: NDArray[np.int64], variables: NDArray[np.int64], skip: int, length: int
 ) -> NDArray[np.float32]:
-    """Median of what the neighbors read, NaN left out; 0 where none has a reading. Arguments as in `pool_mean`."""
+    """Return the median of the neighbors' readings without NaN; 0 where there is none. Arguments as in `pool_mean`."""
     return _pooled(_median, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip, length)
 
 
 def pool_deviation(
     rows: NDArray[np.float32], starts: NDArray[np.int64], variables: NDArray[np.int64], skip: int, length: int
 ) -> NDArray[np.float32]:
-    """Standard deviation of what the neighbors read; 1 where fewer than three have a reading. As in `pool_mean`."""
+    """Return the standard deviation of the neighbors' readings; 1 with fewer than three. As in `pool_mean`."""
     return _pooled(_deviation, rows, starts, np.ones(starts.shape, dtype=np.float32), variables, skip, length)
 
 
@@ -77,8 +77,8 @@ def _pooled(
     pooled = np.empty((len(starts), length, len(variables)), dtype=np.float32)
     workers = min(thread_count(None, 4.0 * pooled.size * starts.shape[1]), max(len(starts), 1))
     bounds = cuts(len(starts), workers)
-    parts = [slice(int(a), int(z)) for a, z in pairwise(bounds)]
-    run_all([partial(kernel, pooled[p], rows, starts[p], weights[p], variables, skip) for p in parts])
+    batches = [slice(int(a), int(z)) for a, z in pairwise(bounds)]
+    run_all([partial(kernel, pooled[i], rows, starts[i], weights[i], variables, skip) for i in batches])
     return pooled
 
 
@@ -111,7 +111,7 @@ def _mean(pooled, rows, starts, weights, variables, skip):  # type: ignore[no-un
 def _median(pooled, rows, starts, weights, variables, skip):  # type: ignore[no-untyped-def]
     b, k = starts.shape
     _, length, s = pooled.shape
-    found = np.empty(k, dtype=np.float32)
+    ordered = np.empty(k, dtype=np.float32)
     for i in range(b):
         for j in range(s):
             row = rows[variables[j]]
@@ -122,18 +122,18 @@ def _median(pooled, rows, starts, weights, variables, skip):  # type: ignore[no-
                         continue
                     x = row[starts[i, m] + skip + step]
                     if x == x:
-                        place = count  # insertion keeps the few values sorted
-                        while place > 0 and found[place - 1] > x:
-                            found[place] = found[place - 1]
-                            place -= 1
-                        found[place] = x
+                        position = count  # insertion keeps the few values sorted
+                        while position > 0 and ordered[position - 1] > x:
+                            ordered[position] = ordered[position - 1]
+                            position -= 1
+                        ordered[position] = x
                         count += 1
                 if count == 0:
                     pooled[i, step, j] = 0.0
                 elif count % 2:
-                    pooled[i, step, j] = found[count // 2]
+                    pooled[i, step, j] = ordered[count // 2]
                 else:
-                    pooled[i, step, j] = 0.5 * (found[count // 2 - 1] + found[count // 2])
+                    pooled[i, step, j] = 0.5 * (ordered[count // 2 - 1] + ordered[count // 2])
 
 
 @numba.njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""What the wrapper needs of a bank of past windows: anything that offers this can take the place of `WindowBank`."""
+"""The protocol of a bank of past windows; any class that implements it can replace `WindowBank`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CENTERS = ("median", "mean")
 
 
 class Normalizes(Protocol):
-    """What brings readings into normalized units."""
+    """Converts readings to normalized units."""
 
     def normalize(
         self, values: NDArray[Any], slots: NDArray[np.int64], variables: NDArray[np.int64] | None = None
@@ -28,7 +28,7 @@ class BankStream(Protocol):
     """A search that follows consecutive steps."""
 
     def push(self, step: NDArray[np.float32], *, shared: NDArray[np.float32] | None = None) -> Neighbors | None:
-        """Take in one step [s] (with its shared features [g]); return the neighbors once there are steps enough."""
+        """Add one step [s] (with its shared features [g]); return the neighbors, None until a window is complete."""
         ...
 
 
@@ -41,7 +41,7 @@ class Bank(Protocol):
 
     @property
     def lookback(self) -> int:
-        """Steps in a window."""
+        """Number of steps in a window."""
         ...
 
     @property
@@ -90,7 +90,7 @@ class Bank(Protocol):
         *,
         shared: NDArray[np.float32] | None = None,
     ) -> Neighbors:
-        """Return what `nearest` gives, to the bit, for every window of consecutive steps [t, s]."""
+        """Return the same as `nearest`, to the bit, for every window of consecutive steps [t, s]."""
         ...
 
     def stream(self, variables: NDArray[np.int64], k: int, exponent: float = 0.5) -> BankStream:
@@ -119,13 +119,13 @@ class Bank(Protocol):
         horizon: int,
         center: str = "median",
     ) -> NDArray[np.float32]:
-        """Return the median (or weighted mean) of what followed the candidates, [b, h, s]; 0 where nothing is known."""
+        """Return the median (or weighted mean) of the candidates' futures, [b, h, s]; 0 where there is no reading."""
         ...
 
     def future_deviation(
         self, index: NDArray[np.int64], variables: NDArray[np.int64], horizon: int
     ) -> NDArray[np.float32]:
-        """Return the standard deviation of what followed the candidates, [b, h, s]; 1 where fewer than 3 are known."""
+        """Return the standard deviation of the candidates' futures, [b, h, s]; 1 with fewer than 3 readings."""
         ...
 
     def moments(self, lags: int, first: int, last: int) -> LagMoments:
@@ -133,7 +133,7 @@ class Bank(Protocol):
         ...
 
     def state(self) -> State:
-        """Return what is kept on disk when the wrapper is saved."""
+        """Return the state to save with the wrapper."""
         ...
 
     def fingerprint(self) -> str:

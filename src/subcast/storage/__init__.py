@@ -1,1 +1,1 @@
-"""Files and folders that appear whole or not at all; everything saved goes through here."""
+"""Atomic files and folders: every save of the package goes through here, and is written completely or not at all."""

@@ -13,14 +13,14 @@ from subcast.errors import InputError
 
 @contextmanager
 def whole_file(path: str | Path, endings: Sequence[str] = ()) -> Iterator[Path]:
-    """Write a file under a temporary name beside it, and rename it only when all went well.
+    """Write a file under a temporary name in the same folder, and rename it only if no error occurred.
 
     Parameters
     ----------
     path
-        what the file will be called; one that is there already is replaced
+        path of the file; an existing file is replaced
     endings
-        what the name may end in, anything by default
+        allowed endings of the name; any by default
 
     Examples
     --------
@@ -43,7 +43,7 @@ def whole_file(path: str | Path, endings: Sequence[str] = ()) -> Iterator[Path]:
         yield temporary
         mask = os.umask(0)
         os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp makes files that only their owner may read
+        temporary.chmod(0o666 & ~mask)  # mkstemp creates files that only their owner may read
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Folders of arrays and files with one JSON page: replaced in one step, opened by memory map, refused when damaged.
+"""Folders of arrays and files described by one JSON page: replaced atomically, memory-mapped, checked by checksums.
 
-The page names every file with its size and checksums. A save writes new files under names never used before and then
-replaces the page, so a reader finds either everything old or everything new.
+The page lists every file with its size and checksums. A save writes new files under new names and then replaces the
+page, so a reader finds either the old state or the new one.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from subcast.storage.state import State
 
 FORMAT = 1
 _END = 1 << 16
-# How often an opening begins anew because another process replaced the page meanwhile.
+# How many times `open_state` starts again because another process replaced the page.
 _TRIES = 20
 
 
 def save_state(folder: str | os.PathLike[str], kind: str, state: State, *, beside: str = "") -> None:
-    """Write a state to a folder, all of it or nothing; a state of that kind already there is replaced in one step.
+    """Write a state to a folder, completely or not at all; an existing state of that kind is replaced in one step.
 
     Parameters
     ----------
     folder
-        where to write; made if it does not exist
+        where to write; created if it does not exist
     kind
-        what is saved ("bank", "wrapper", ...): the page is called KIND.json
+        kind of object ("bank", "wrapper", ...): the page is called KIND.json
     state
         what to write
     beside
@@ -64,8 +64,8 @@ def save_state(folder: str | os.PathLike[str], kind: str, state: State, *, besid
             )
             _write_new(sealed, json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}).encode())
             old = _files_named_by(page)
-            if handle is not None:  # what a saver that was killed left behind
-                old |= {path for path in folder.iterdir() if _is_own(path, kind)}
+            if handle is not None:  # files left by a process that was killed while saving
+                old |= {path for path in folder.iterdir() if _is_saved_file(path, kind)}
             os.replace(sealed, page)
             outdated = old - {*written, page}
             written = []
@@ -125,13 +125,13 @@ def _remove(paths: set[Path]) -> None:
 
 
 def check_folder(folder: Path, kind: str, beside: str = "") -> None:
-    """Raise unless the folder is new, empty or already of this kind (a first save may have been cut off)."""
+    """Raise unless the folder is new, empty or of this kind (also after an interrupted first save)."""
     if not folder.exists() or (folder / f"{kind}.json").is_file():
         return
     if not folder.is_dir() or not all(
-        _is_own(path, kind) or re.fullmatch(beside, path.name) for path in folder.iterdir()
+        _is_saved_file(path, kind) or re.fullmatch(beside, path.name) for path in folder.iterdir()
     ):
-        raise InputError(f"folder {folder} exists and holds no {kind}: name another, or empty it first")
+        raise InputError(f"folder {folder} exists and holds no {kind}: give another folder, or empty it first")
 
 
 def is_saved(folder: str | os.PathLike[str], kind: str) -> bool:
@@ -139,40 +139,40 @@ def is_saved(folder: str | os.PathLike[str], kind: str) -> bool:
     return (Path(folder) / f"{kind}.json").is_file()
 
 
-def _is_own(path: Path, kind: str) -> bool:
+def _is_saved_file(path: Path, kind: str) -> bool:
     return re.fullmatch(rf"{kind}-[\w.]+-[0-9a-f]{{16}}\.\w+", path.name) is not None
 
 
 @contextmanager
 def _one_saver(folder: Path) -> Iterator[int | None]:
-    """Keep other savers waiting and give the folder's handle; None on a system that cannot lock a folder."""
-    with ExitStack() as held:
+    """Lock the folder against other saves and yield its handle; None on a system that cannot lock a folder."""
+    with ExitStack() as stack:
         handle = None
         with suppress(ImportError, OSError):
             import fcntl
 
             opened = os.open(folder, os.O_RDONLY)
-            held.callback(os.close, opened)
+            stack.callback(os.close, opened)
             fcntl.flock(opened, fcntl.LOCK_EX)
             handle = opened
         yield handle
 
 
 def _files_named_by(path: Path) -> set[Path]:
-    """Return the files that a page names; none if it cannot be read."""
+    """Return the files that a page lists; none if it cannot be read."""
     try:
         page = json.loads(json.loads(path.read_text())["page"])
-        return {path.with_name(marks["file"]) for part in ("arrays", "blobs") for marks in page[part].values()}
+        return {path.with_name(marks["file"]) for group in ("arrays", "blobs") for marks in page[group].values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return set()
 
 
 def _marks(path: Path) -> dict[str, int]:
-    whole = 0
+    checksum = 0
     with path.open("rb") as file:
         while piece := file.read(1 << 24):
-            whole = zlib.crc32(piece, whole)
-    return {"bytes": path.stat().st_size, "ends": _checksum_of_ends(path), "whole": whole}
+            checksum = zlib.crc32(piece, checksum)
+    return {"bytes": path.stat().st_size, "ends": _checksum_of_ends(path), "whole": checksum}
 
 
 def _checksum_of_ends(path: Path) -> int:
@@ -183,34 +183,34 @@ def _checksum_of_ends(path: Path) -> int:
 
 
 def open_state(folder: str | os.PathLike[str], kind: str, *, verify: bool = False) -> State:
-    """Return the state in a folder, its arrays memory-mapped, or say in a sentence why it cannot be read.
+    """Return the state in a folder with memory-mapped arrays; raise if it cannot be read.
 
     Parameters
     ----------
     folder, kind
         as given to `save_state`
     verify
-        read all of every array and compare checksums, instead of its size and its ends only
+        whether to compare checksums of whole files; by default only the size and both ends of each file
     """
     folder = Path(folder)
     path = folder / f"{kind}.json"
     sealed = _read_page(path, folder, kind)
     for _ in range(_TRIES):
         page = _unsealed(sealed, path, kind)
-        again = f"save the {kind} again"
+        advice = f"save the {kind} again"
         try:
             arrays = {
-                name: _open_array(folder / marks["file"], marks, verify, again)
+                name: _open_array(folder / marks["file"], marks, verify, advice)
                 for name, marks in page["arrays"].items()
             }
-            blobs = {name: _read_blob(folder / marks["file"], marks, again) for name, marks in page["blobs"].items()}
+            blobs = {name: _read_blob(folder / marks["file"], marks, advice) for name, marks in page["blobs"].items()}
             return State(page["facts"], arrays, blobs)
         except DataError:
-            before, sealed = sealed, _read_page(path, folder, kind)
-            if sealed == before:
+            previous, sealed = sealed, _read_page(path, folder, kind)
+            if sealed == previous:
                 raise
     raise DataError(
-        f"the {kind} in {folder} was replaced {_TRIES} times while it was being opened: open it again later"
+        f"the {kind} in {folder} was replaced {_TRIES} times while it was being opened: open it advice later"
     )
 
 
@@ -218,63 +218,63 @@ def _read_page(path: Path, folder: Path, kind: str) -> bytes:
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise DataNotFoundError(f"folder {folder} holds no {kind} ({path.name} is not there)") from None
+        raise DataNotFoundError(f"folder {folder} holds no {kind} ({path.name} is missing)") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from None
 
 
 def _unsealed(sealed: bytes, path: Path, kind: str) -> dict[str, Any]:
     try:
-        outside = json.loads(sealed)
-        text = outside["page"]
-        if zlib.crc32(text.encode()) != outside["checksum"]:
+        envelope = json.loads(sealed)
+        text = envelope["page"]
+        if zlib.crc32(text.encode()) != envelope["checksum"]:
             raise ValueError
         page: dict[str, Any] = json.loads(text)
-        found_kind, found_format = page["kind"], page["format"]
+        saved_kind, saved_format = page["kind"], page["format"]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} is damaged or was changed by hand: save the {kind} again") from None
-    if found_kind != kind:
-        raise DataError(f"{path} is a {found_kind}, not a {kind}: name a folder that holds a {kind}")
-    if found_format != FORMAT:
-        advice = "install a newer subcast" if found_format > FORMAT else "save it again with this version"
+    if saved_kind != kind:
+        raise DataError(f"{path} is a {saved_kind}, not a {kind}: give a folder that holds a {kind}")
+    if saved_format != FORMAT:
+        advice = "install a newer subcast" if saved_format > FORMAT else "save it again with this version"
         raise DataError(
-            f"{path} is of format {found_format}, and this version of subcast reads format {FORMAT}: {advice}"
+            f"{path} is of format {saved_format}, and this version of subcast reads format {FORMAT}: {advice}"
         )
     return page
 
 
-def _checked_file(path: Path, marks: dict[str, Any], verify: bool, again: str) -> None:
-    """Raise unless the file has the size and the checksums that the page names."""
+def _checked_file(path: Path, marks: dict[str, Any], verify: bool, advice: str) -> None:
+    """Raise unless the file has the size and the checksums listed in the page."""
     try:
         size = path.stat().st_size
         if size != marks["bytes"]:
             raise DataError(
-                f"{path} has {size} bytes instead of {marks['bytes']}, it was cut short or added to: {again}"
+                f"{path} has {size} bytes instead of {marks['bytes']}, it was cut short or added to: {advice}"
             )
         if _checksum_of_ends(path) != marks["ends"] or (verify and _marks(path)["whole"] != marks["whole"]):
-            raise DataError(f"{path} does not have the content that was saved (its checksum differs): {again}")
+            raise DataError(f"{path} does not have the content that was saved (its checksum differs): {advice}")
     except FileNotFoundError:
-        raise DataError(f"{path} is missing: {again}") from None
+        raise DataError(f"{path} is missing: {advice}") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}): {advice}") from None
 
 
-def _open_array(path: Path, marks: dict[str, Any], verify: bool, again: str) -> NDArray[Any]:
-    _checked_file(path, marks, verify, again)
+def _open_array(path: Path, marks: dict[str, Any], verify: bool, advice: str) -> NDArray[Any]:
+    _checked_file(path, marks, verify, advice)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}): {advice}") from None
     except ValueError:
-        raise DataError(f"{path} is not a readable array: {again}") from None
+        raise DataError(f"{path} is not a readable array: {advice}") from None
     if list(array.shape) != marks["shape"] or str(array.dtype) != marks["dtype"]:
-        raise DataError(f"{path} holds {array.dtype} {array.shape}, not what was saved: {again}")
+        raise DataError(f"{path} holds {array.dtype} {array.shape}, not what was saved: {advice}")
     return np.asarray(array)
 
 
-def _read_blob(path: Path, marks: dict[str, Any], again: str) -> bytes:
-    _checked_file(path, marks, True, again)
+def _read_blob(path: Path, marks: dict[str, Any], advice: str) -> bytes:
+    _checked_file(path, marks, True, advice)
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): {again}") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}): {advice}") from None

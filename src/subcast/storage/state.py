@@ -1,4 +1,4 @@
-"""What a part of the package keeps on disk: plain facts, arrays, and files as bytes."""
+"""The saved state of an object: plain facts, arrays, and files as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The state of an object, of which its class can make it again.
+    """The state from which a class can restore an object.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class State:
 
     @classmethod
     def join(cls, own_facts: Mapping[str, Any], /, **parts: State | None) -> State:
-        """Return one state that holds some facts and the states of named parts; a part of None is left out."""
+        """Return one state with facts and the states of named parts; parts that are None are left out."""
         joined = cls(dict(own_facts))
         for name, part in parts.items():
             if part is not None:
@@ -48,7 +48,7 @@ class State:
         return joined
 
     def part(self, name: str) -> State | None:
-        """Return the state of a part that `join` was given, None if there is none."""
+        """Return the state of a named part; None if there is none."""
         if name not in self.facts:
             return None
         start = f"{name}."
@@ -59,7 +59,7 @@ class State:
         )
 
     def needed_part(self, name: str) -> State:
-        """Return the state of a part that must be there."""
+        """Return the state of a named part; raise KeyError if there is none."""
         part = self.part(name)
         if part is None:
             raise KeyError(name)

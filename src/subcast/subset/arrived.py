@@ -23,7 +23,7 @@ class Arrived:
     features
         [b, t, f - 1], the time features, or None
     slots
-        [b], the slot of the day of each window's first step; -1 where it is not known
+        [b], the slot of the day of each window's first step; -1 where it is unknown
     consecutive
         whether each window begins one step after the one before
     """
@@ -37,7 +37,7 @@ class Arrived:
         return len(self.values)
 
     def __getitem__(self, which: Any) -> Arrived:
-        """Return some of the windows, by a slice or by their numbers."""
+        """Return the windows selected by a slice or by an array of their numbers."""
         features = None if self.features is None else self.features[which]
         consecutive = self.consecutive and isinstance(which, slice) and which.step in (None, 1)
         return replace(
@@ -54,5 +54,5 @@ class Arrived:
             slots = np.full(len(windows), -1, dtype=np.int64)  # not known
         else:
             slots = slot_of_day(times, slots_a_day)[np.asarray(windows.starts, dtype=np.int64)]
-        known = slots_a_day == 1 or times is not None  # an hour that is guessed may jump from window to window
+        known = slots_a_day == 1 or times is not None  # guessed times of day may jump from one window to the next
         return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known)

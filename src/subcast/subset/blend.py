@@ -1,4 +1,4 @@
-"""The blend: how much each expert counts, by step ahead and by how many variables are present."""
+"""The blend: the share of each expert in the forecast, by step ahead and by the share of variables present."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Rows = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Blend:
-    """Shares of experts: each is mixed in turn into the forecast of those before it.
+    """Shares of the experts; each expert is mixed in turn into the blend of the experts before it.
 
     Parameters
     ----------
     shares
-        at which |S| / N the rows are given, in increasing order
+        the values of |S| / N for which there is a row, in increasing order
     rows
-        by expert, [shares, h]: the expert's share of the forecast; between shares it is interpolated
+        by expert, [shares, h]: the expert's share of the forecast, interpolated linearly in |S| / N
     fades
         whether the experts' shares tend to 0 as S approaches all variables
 
@@ -38,7 +38,7 @@ class Blend:
     fades: bool = True
 
     def share_of(self, expert: str, present_share: float) -> NDArray[np.float64]:
-        """Return an expert's share of each step, [h], when this share of the variables is present."""
+        """Return an expert's share at each step ahead, [h], for |S| / N = `present_share`."""
         table = np.asarray(self.rows[expert], dtype=np.float64)  # [shares, h]
         last = np.zeros(table.shape[1]) if self.fades else table[-1]
         knots = np.append(self.shares, 1.0)
@@ -57,7 +57,7 @@ class Blend:
         first
             the forecast of the first expert
         others
-            by expert, what makes its forecast; called only when the expert has a share
+            by expert, a function that computes its forecast; called only if the expert has a share above 0
         present_share
             |S| / N
         """

@@ -1,4 +1,4 @@
-"""What is asked of a model and of validation windows before they are used."""
+"""Checks of the model, of the windows passed to `fit`, and of interval levels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,25 @@ if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
 PROBES = 4
-_HIGHEST_LEVEL = 0.99  # beyond it validation windows are too few
-_LOOKED_AT = 64  # windows among which the liveliest are chosen
-_ALIKE = 1e-3  # of a variable's spread: what a model's rounding may differ by from batch to batch
+_HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
+_PROBE_CANDIDATES = 64  # training windows from which the most variable ones are taken as probes
+_TOLERANCE = 1e-3  # in units of a variable's spread: allowed rounding differences between batches
 
 
 def check_model(fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Run the model on a few training windows and refuse it when its answers change; return windows and answers."""
-    index = np.unique(np.linspace(0, len(fitted.bank) - 1, min(_LOOKED_AT, len(fitted.bank))).astype(np.int64))
+    """Run the model on a few training windows and raise unless its forecasts are valid and reproducible.
+
+    Returns
+    -------
+    NDArray
+        the windows, [b, t, n, f]
+    NDArray
+        the model's forecasts of them, [b, h, n]
+    """
+    index = np.unique(np.linspace(0, len(fitted.bank) - 1, min(_PROBE_CANDIDATES, len(fitted.bank))).astype(np.int64))
     inputs = fitted.candidate_inputs(index)
-    lively = inputs[..., 0].std(axis=1).mean(axis=1)  # nights tell no model from another
-    inputs = inputs[np.sort(np.argsort(-lively, kind="stable")[:PROBES])]
+    variability = inputs[..., 0].std(axis=1).mean(axis=1)  # constant windows (nights) do not distinguish models
+    inputs = inputs[np.sort(np.argsort(-variability, kind="stable")[:PROBES])]
     forecasts = fitted.run(inputs.copy())
     expected = (len(inputs), fitted.horizon, fitted.n)
     if forecasts.shape != expected:
@@ -35,40 +43,41 @@ def check_model(fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32
         )
     if not np.isfinite(forecasts).all():
         raise InputError("the model's forecasts of complete training windows are not all finite: train it again")
-    for again in (fitted.run(inputs.copy()), np.concatenate([fitted.run(x[None].copy()) for x in inputs])):
-        off = difference(fitted, forecasts, again)
-        if off > _ALIKE:
+    one_by_one = np.concatenate([fitted.run(x[None].copy()) for x in inputs])
+    for repeated in (fitted.run(inputs.copy()), one_by_one):
+        largest = difference(fitted, forecasts, repeated)
+        if largest > _TOLERANCE:
             raise InputError(
-                f"the model is not deterministic: the same windows gave forecasts {off:.2g} deviations apart; put it "
-                "in evaluation mode (no dropout, no noise, no batch statistics)"
+                f"the model is not deterministic: the same windows gave forecasts {largest:.2g} deviations apart; put "
+                "it in evaluation mode (no dropout, no noise, no batch statistics)"
             )
     return inputs, forecasts
 
 
 def check_probe(fitted: Fitted, inputs: NDArray[np.float32], forecasts: NDArray[np.float32]) -> None:
-    """Refuse a model that does not give the stored forecasts."""
-    answer = fitted.run(np.array(inputs))
-    if answer.shape != forecasts.shape:
+    """Raise unless the model gives the stored forecasts for the stored windows."""
+    answers = fitted.run(np.array(inputs))
+    if answers.shape != forecasts.shape:
         raise InputError(
-            f"the model gives forecasts of shape {answer.shape}, the one this was saved with {forecasts.shape}: "
+            f"the model gives forecasts of shape {answers.shape}, the one this was saved with {forecasts.shape}: "
             "give the same model"
         )
-    off = difference(fitted, answer, forecasts)
-    if not off <= 10 * _ALIKE:
+    largest = difference(fitted, answers, forecasts)
+    if not largest <= 10 * _TOLERANCE:
         raise InputError(
-            f"the model is not the one this wrapper was fitted with: on the stored windows its forecasts are {off:.2g} "
-            "deviations away; give the same model, or fit a new wrapper"
+            f"the model is not the one this wrapper was fitted with: on the stored windows its forecasts are "
+            f"{largest:.2g} deviations away; give the same model, or fit a new wrapper"
         )
 
 
 def difference(fitted: Fitted, first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """Return the largest difference of two forecasts in deviations of the variables."""
+    """Return the largest difference between two forecasts, in units of each variable's spread."""
     spread = fitted.normalizer.spread_of(np.arange(fitted.n))
     return float(np.max(np.abs(first.astype(np.float64) - second) / spread, initial=0.0))
 
 
 def check_fit_windows(train: Windows, val: Windows | None) -> None:
-    """Raise one clear sentence unless a wrapper can be fitted on these windows."""
+    """Raise unless a wrapper can be fitted on these windows."""
     for argument, windows in (("train", train), ("val", val)):
         if not isinstance(windows, Windows) and (argument == "train" or windows is not None):
             raise InputError(
@@ -93,33 +102,34 @@ def check_fit_windows(train: Windows, val: Windows | None) -> None:
 
 
 def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:
-    """Return the levels of intervals as a tuple, or say what is wrong with one."""
-    given: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)  # type: ignore[arg-type]
-    for level in given:
+    """Return the interval levels as a tuple; raise if one is out of range."""
+    values: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)  # type: ignore[arg-type]
+    for level in values:
         if not isinstance(level, int | float | np.floating) or not 0 < level <= _HIGHEST_LEVEL:
             raise InputError(f"levels must be above 0 and at most {_HIGHEST_LEVEL}, such as 0.9, got {level!r}")
-    return tuple(float(level) for level in given)
+    return tuple(float(level) for level in values)
 
 
 def refuse_overlap(train: Windows, val: Windows) -> None:
-    """Refuse validation windows that are training windows: each would find itself as its nearest neighbor."""
-    ours, theirs = train.series, val.series
-    if ours.times is not None and theirs.times is not None:
-        last, first = ours.times[max(train.starts)], theirs.times[min(val.starts)]
-        overlap = bool(first <= last) and bool(theirs.times[max(val.starts)] >= ours.times[min(train.starts)])
-    elif np.shares_memory(ours.values, theirs.values):
-        first_start, last_start = theirs.offset + min(val.starts), theirs.offset + max(val.starts)
-        begin, end = ours.offset + min(train.starts), ours.offset + max(train.starts)
-        overlap = first_start <= end and last_start >= begin
+    """Raise if validation windows overlap the training windows: each would be its own nearest neighbor."""
+    train_series, val_series = train.series, val.series
+    if train_series.times is not None and val_series.times is not None:
+        train_first, train_last = train_series.times[min(train.starts)], train_series.times[max(train.starts)]
+        val_first, val_last = val_series.times[min(val.starts)], val_series.times[max(val.starts)]
+        overlap = bool(val_first <= train_last) and bool(val_last >= train_first)
+    elif np.shares_memory(train_series.values, val_series.values):
+        train_begin, train_end = train_series.offset + min(train.starts), train_series.offset + max(train.starts)
+        val_begin, val_end = val_series.offset + min(val.starts), val_series.offset + max(val.starts)
+        overlap = val_begin <= train_end and val_end >= train_begin
     else:
         overlap = False
     if overlap:
         raise InputError(
-            "val holds windows of the time that train covers, so tuning would find each of them again: give later "
+            "val overlaps in time with train, so each validation window would be its own nearest neighbor: give later "
             "windows, such as those of series.split(lookback=..., horizon=...)"
         )
 
 
 def refuse_unfitted() -> NoReturn:
-    """Raise: the wrapper is not fitted."""
+    """Raise the error for a wrapper that is not fitted."""
     raise InputError("the SubsetForecaster is not fitted: call fit(train, val) first, or load a saved one")

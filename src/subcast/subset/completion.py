@@ -1,4 +1,4 @@
-"""Completing a window: the neighbors' readings where a variable is absent, corrected by a regression on S."""
+"""Completing windows: absent variables get the neighbors' readings, corrected by a regression on S."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from subcast.weighting import get_weighting
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """Windows with their neighbors and what follows from them, in normalized units: what experts look at.
+    """Completed windows in normalized units, with their neighbors: the input of the experts.
 
     Parameters
     ----------
     fitted, settings
-        what was learned, and how it is used
+        the fitted model and bank, and the settings of the method
     arrived
         the windows in raw units
     present
         S, variable numbers in increasing order
     neighbors, weights
-        the nearest training windows and how much each counts, [b, k]
+        the nearest training windows and their weights, [b, k]
     readings
-        [b, t, s], those of S with holes filled
+        [b, t, s], the readings of S with missing ones filled in
     pooled
         [b, t, n], the weighted mean of the neighbors' readings
     solved
-        [b, p], what all regressions on S share, None without regression
+        [b, p], the result of `Regression.solve`; None without a regression
     regression
-        of everything else on S, None without
+        the regression of the other variables on S; None without one
     """
 
     fitted: Fitted
@@ -54,18 +54,23 @@ class Completed:
 
 @dataclass(frozen=True, eq=False)
 class DistanceEvidence:
-    """What a weighting may look at when no forecast of a neighbor's completion is made."""
+    """The distances that a weighting may use when there is no forecast for each neighbor."""
 
     distance: NDArray[np.float32]
     temperature: float
 
     def forecast_distance(self) -> NDArray[np.float64]:
-        """Refuse: there are no forecasts to compare."""
-        raise InputError("this weighting compares forecasts of each completed window: set pool=False")
+        """Raise: there are no forecasts to compare."""
+        raise InputError(
+            "the weighting compares a forecast for each neighbor, which pool=True does not make: set pool=False"
+        )
 
 
 def weigh_by_distance(neighbors: Neighbors, settings: Settings) -> NDArray[np.float32]:
-    """Return the weights of neighbors, [b, k], from their distances alone; equal ones where forecasts are needed."""
+    """Return the weights of the neighbors, [b, k], computed from their distances on S.
+
+    A weighting that needs forecasts is replaced by uniform weights.
+    """
     weighting = get_weighting("uniform" if get_weighting(settings.weighting).needs_forecasts else settings.weighting)
     return weighting.weigh(DistanceEvidence(neighbors.distance, settings.temperature))
 
@@ -78,7 +83,7 @@ def complete(
     neighbors: Neighbors,
     weights: NDArray[np.float32],
 ) -> Completed:
-    """Average the neighbors, fill holes of S from them, and regress what they get wrong on S."""
+    """Complete windows: average the neighbors, fill in missing readings of S, and solve the regression on S."""
     pooled = fitted.bank.pool_windows(neighbors.index, weights, np.arange(fitted.n))
     readings = fill_holes(fitted.normalize(arrived, present), pooled[:, :, present])
     regression = solved = None
@@ -91,7 +96,7 @@ def complete(
 def model_inputs(done: Completed, *, borrow_features: bool = False) -> NDArray[np.float32]:
     """Return the completed windows in raw units as the model takes them, [b, t, n, f].
 
-    With `borrow_features` absent variables get the first neighbor's time features too, as in the published method.
+    If `borrow_features` is True, absent variables also get the first neighbor's time features, as in the paper.
     """
     fitted, regression, correction = done.fitted, done.regression, done.settings.correction
     normal = done.pooled.copy()  # [b, t, n]
@@ -100,7 +105,9 @@ def model_inputs(done: Completed, *, borrow_features: bool = False) -> NDArray[n
     normal[:, :, done.present] = done.readings
     raw = fitted.normalizer.restore(normal, fitted.slots(done.arrived, fitted.lookback))
     arrived = done.arrived.values[:, :, done.present]
-    raw[:, :, done.present] = np.where(np.isnan(arrived), raw[:, :, done.present], arrived)  # what arrived stays
+    raw[:, :, done.present] = np.where(
+        np.isnan(arrived), raw[:, :, done.present], arrived
+    )  # readings that arrived are kept
     inputs = fitted.with_features(raw, done.arrived.features)
     if borrow_features and done.arrived.features is not None:
         absent = fitted.others(done.present)
@@ -110,7 +117,10 @@ def model_inputs(done: Completed, *, borrow_features: bool = False) -> NDArray[n
 
 
 def fill_holes(readings: NDArray[np.float32], pooled: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return readings [b, t, s] without NaN: the neighbors' course, moved by the offset before and after each hole."""
+    """Fill in the NaN of readings [b, t, s] from the mean of the neighbors, `pooled` [b, t, s].
+
+    The mean of the neighbors is shifted by its difference from the readings, interpolated over the missing steps.
+    """
     holes = np.isnan(readings)
     if not holes.any():
         return readings

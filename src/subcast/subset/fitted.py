@@ -23,7 +23,7 @@ from subcast.windows import Windows
 if TYPE_CHECKING:
     from subcast.subset.experts.protocol import Expert
 
-_LEAST_SPREAD = 0.1  # of the usual spread: neighbors that agree to less than this are not that certain
+_LEAST_SPREAD = 0.1  # of the usual spread: lower bound on the uncertainty when the neighbors agree closely
 
 
 @dataclass(eq=False)
@@ -35,19 +35,19 @@ class Fitted:
     model
         [b, t, n, f] to [b, h, n], raw units
     normalizer
-        to the normalized units in which windows are compared and completed
+        converts to the normalized units in which windows are compared and completed
     bank
         the training windows in those units
     moments
-        of the training series, None when nothing is regressed
+        second moments of the training series; None without a regression
     neighbor_forecasts
-        the model's forecasts of training windows, filled in when they are needed
+        the model's forecasts of training windows, computed when they are needed
     bank_slots
         [t], the slot of the day of each step of the training series
     features
         [t, f - 1], the time features of each step, or None
     time_of_day_weight, features_in_distance
-        what the bank compares besides readings (as in `Settings`)
+        whether the time of day and the features count in the distance (as in `Settings`)
     lookback, horizon, n_features
         sizes of the axes t, h and f
     experts
@@ -75,7 +75,7 @@ class Fitted:
 
     @classmethod
     def fit(cls, model: AbleForecaster, train: Windows, settings: Settings, bank: Bank | None = None) -> Fitted:
-        """Fit the normalizer, lay out the bank (unless one is given) and compute the moments."""
+        """Fit the normalizer, build the bank (unless one is given) and compute the moments."""
         series = train.series
         normalizer = Normalizer.fit(train, per_variable=settings.per_variable, daily_profile=settings.daily_profile)
         slots = np.zeros(len(series), dtype=np.int64)
@@ -120,7 +120,7 @@ class Fitted:
         return np.setdiff1d(np.arange(self.n), present)
 
     def order(self, present: NDArray[np.int64], absent: bool) -> NDArray[np.int64]:
-        """Return the variables of a forecast: S, then on request the others."""
+        """Return the variables of a forecast: S, followed by the other variables if `absent` is True."""
         return np.concatenate([present, self.others(present)]) if absent else present
 
     # Windows in normalized units
@@ -130,7 +130,7 @@ class Fitted:
         return Arrived.of(windows, self.normalizer.slots)
 
     def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
-        """Return the slots of the day of some steps of each window, [b, length]."""
+        """Return the slots of the day of `length` steps of each window, after the first `skip`, [b, length]."""
         return (arrived.slots[:, None] + skip + np.arange(length)) % self.normalizer.slots
 
     def normalize(self, arrived: Arrived, present: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -138,17 +138,17 @@ class Fitted:
         return self.normalizer.normalize(arrived.values[:, :, present], self.slots(arrived, self.lookback), present)
 
     def shared(self, arrived: Arrived) -> NDArray[np.float32] | None:
-        """Return what the bank compares besides readings, [b, t, g]."""
+        """Return the features that the bank compares besides readings, [b, t, g]."""
         features = arrived.features if self.features_in_distance else None
         return self.shared_at(features, self.slots(arrived, self.lookback))
 
     def shared_at(self, features: NDArray[np.float32] | None, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """Return what the bank compares besides readings for steps with these features and slots, [..., g]."""
-        chosen = features if self.features_in_distance else None
-        return compared_features(chosen, slots, self.normalizer.slots, self.time_of_day_weight)
+        """Return the features that the bank compares besides readings, for given features and slots, [..., g]."""
+        compared = features if self.features_in_distance else None
+        return compared_features(compared, slots, self.normalizer.slots, self.time_of_day_weight)
 
     def whole_windows(self, windows: Windows) -> NDArray[np.float32]:
-        """Return complete windows as the bank holds them, [b, t, n], or [b, t, n, f] with what it shares."""
+        """Return complete windows as the bank stores them, [b, t, n], or [b, t, n, f] with shared features."""
         arrived = self.arrive(windows)
         normal = self.normalize(arrived, np.arange(self.n))
         shared = self.shared(arrived)
@@ -158,20 +158,20 @@ class Fitted:
         return np.concatenate([normal[..., None], repeated], axis=3)
 
     def retrieve(self, arrived: Arrived, present: NDArray[np.int64], k: int, exponent: float) -> Neighbors:
-        """Return the k nearest training windows, compared on S alone."""
+        """Return the k nearest training windows, comparing S alone."""
         count = min(k, len(self.bank))
         normal = self.normalize(arrived, present)
         shared = self.shared(arrived)
         if arrived.consecutive and len(arrived) > 1:
             steps = np.concatenate([normal[0], normal[1:, -1]])  # [b + t - 1, s]
-            along = None if shared is None else np.concatenate([shared[0], shared[1:, -1]])
-            return self.bank.nearest_sliding(steps, present, count, exponent, shared=along)
+            shared_steps = None if shared is None else np.concatenate([shared[0], shared[1:, -1]])
+            return self.bank.nearest_sliding(steps, present, count, exponent, shared=shared_steps)
         return self.bank.nearest(normal, present, count, exponent, shared=shared)
 
     # The model
 
     def run(self, inputs: NDArray[np.float32], wanted: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """Return the model's forecast of all or of the wanted variables, [b, h, s], raw."""
+        """Return the model's forecast of the wanted variables (all by default), [b, h, s], in raw units."""
         return np.asarray(self.model(inputs, wanted), dtype=np.float32)
 
     def with_features(self, raw: NDArray[np.float32], features: NDArray[np.float32] | None) -> NDArray[np.float32]:
@@ -183,7 +183,7 @@ class Fitted:
         return x
 
     def plain_forecast(self, arrived: Arrived) -> NDArray[np.float32]:
-        """Return the model's own forecast with all variables present, [b, h, n]; a missing reading counts as usual."""
+        """Return the model's forecast with all variables present, [b, h, n]; a missing reading is set to its center."""
         values = np.array(arrived.values, dtype=np.float32)
         holes = np.isnan(values)
         if holes.any():
@@ -194,7 +194,7 @@ class Fitted:
     # Training windows
 
     def candidate_inputs(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return training windows as the model takes them, [b, t, n, f], raw; a missing reading counts as usual."""
+        """Return training windows as the model takes them, [b, t, n, f]; a missing reading is set to its center."""
         ones = np.ones((len(index), 1), dtype=np.float32)
         normal = self.bank.pool_windows(index[:, None], ones, np.arange(self.n))
         steps = self.bank.starts[index][:, None] + np.arange(self.lookback)  # [b, t]
@@ -206,16 +206,16 @@ class Fitted:
         return self.run(self.candidate_inputs(index))
 
     def forecasts_of_neighbors(self, neighbors: Neighbors) -> NDArray[np.float32]:
-        """Return the model's forecasts of the neighbors, [b, k, h, n], each computed at most once; NaN for none."""
+        """Return the model's forecasts of the neighbors, [b, k, h, n]; NaN where there is no neighbor."""
         shape = (len(self.bank), self.horizon, self.n)
         return self.neighbor_forecasts.get(neighbors.index, shape, self.forecast_candidates)
 
     def starts_of(self, neighbors: Neighbors) -> NDArray[np.int64]:
-        """Return the steps of the training series at which the neighbors begin, [b, k]; -1 for none."""
+        """Return the steps of the training series at which the neighbors begin, [b, k]; -1 where there is none."""
         return np.where(neighbors.index >= 0, self.bank.starts[np.maximum(neighbors.index, 0)], -1)
 
     def paths_of(self, index: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what training windows read and went on to read, [k, t + h, s], raw, NaN where missing."""
+        """Return the readings of training windows and of the steps after them, [k, t + h, s]; NaN where missing."""
         length = self.lookback + self.horizon
         steps = self.bank.starts[index][:, None] + np.arange(length)  # [k, t + h]
         return self.normalizer.restore(self.bank.paths(index, variables, length), self.bank_slots[steps], variables)
@@ -223,21 +223,21 @@ class Fitted:
     def uncertainty_scale(
         self, arrived: Arrived, neighbors: Neighbors, variables: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Return how far the neighbors' futures lie apart, [b, h, s] raw: the unit in which residuals are measured."""
-        apart = self.bank.future_deviation(neighbors.index, variables, self.horizon)
+        """Return the deviation of the neighbors' futures, [b, h, s] in raw units: the unit of the residuals."""
+        deviation = self.bank.future_deviation(neighbors.index, variables, self.horizon)
         slots = self.slots(arrived, self.horizon, self.lookback)
         usual = self.normalizer.spread[:, variables][slots]  # [b, h, s]
-        return np.asarray(usual * np.sqrt(apart**2 + np.float32(_LEAST_SPREAD**2)), dtype=np.float32)
+        return np.asarray(usual * np.sqrt(deviation**2 + np.float32(_LEAST_SPREAD**2)), dtype=np.float32)
 
 
 def compared_features(
     features: NDArray[np.float32] | None, slots: NDArray[np.int64], slots_a_day: int, time_of_day_weight: float
 ) -> NDArray[np.float32] | None:
-    """Return what windows are compared by besides readings, [..., g]: input features and the time of day."""
-    parts = [] if features is None else [features]
+    """Return the features by which windows are compared besides readings, [..., g]: input features and time of day."""
+    compared = [] if features is None else [features]
     if time_of_day_weight > 0:
-        parts.append(circle_of_day(slots, slots_a_day, time_of_day_weight))
-    return np.concatenate(parts, axis=-1) if parts else None
+        compared.append(circle_of_day(slots, slots_a_day, time_of_day_weight))
+    return np.concatenate(compared, axis=-1) if compared else None
 
 
 def _bank_of(
@@ -247,9 +247,9 @@ def _bank_of(
     shared: NDArray[np.float32] | None,
     bank_share: float,
 ) -> WindowBank:
-    """Lay out the training windows in normalized units."""
+    """Return a bank of the training windows in normalized units."""
     series, targets = train.series, train.target_values
-    same = targets is series.values or np.array_equal(targets, series.values, equal_nan=True)
+    same_as_readings = targets is series.values or np.array_equal(targets, series.values, equal_nan=True)
     return WindowBank(
         normalizer.normalize(series.values, slots),
         train.lookback,
@@ -257,14 +257,14 @@ def _bank_of(
         shared=shared,
         names=series.variables,
         fraction=bank_share if bank_share < 1 else None,
-        targets=None if same else normalizer.normalize(targets, slots),
+        targets=None if same_as_readings else normalizer.normalize(targets, slots),
     )
 
 
 def _check_bank(bank: Bank, train: Windows, settings: Settings) -> None:
-    """Raise one clear sentence unless a given bank holds windows of the training series."""
+    """Raise unless a bank given by the user holds windows of the training series."""
     if not isinstance(bank, Bank):
-        raise InputError(f"bank must offer what subcast.retrieval.Bank asks for, got {type(bank).__name__}")
+        raise InputError(f"bank must implement the protocol subcast.retrieval.Bank, got {type(bank).__name__}")
     expected = (train.lookback, train.series.n_variables, len(train.series))
     sizes = (bank.lookback, bank.n, bank.n_steps)
     if sizes != expected:
@@ -272,4 +272,6 @@ def _check_bank(bank: Bank, train: Windows, settings: Settings) -> None:
             f"bank must hold windows of the training series (lookback, variables, steps = {expected}), got {sizes}"
         )
     if settings.bank_share < 1:
-        raise InputError("bank_share thins out the bank that fit makes: thin out a bank of your own yourself")
+        raise InputError(
+            "bank_share cannot be used with a bank of your own: leave out bank_share, or give a smaller bank"
+        )

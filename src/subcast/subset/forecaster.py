@@ -1,4 +1,4 @@
-"""SubsetForecaster: any trained forecaster, made to survive missing variables."""
+"""SubsetForecaster: wraps a trained forecaster so that it can forecast when variables are missing."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class SubsetForecaster:
-    """Forecast from whatever arrives, with a model that was trained on all variables.
+    """Forecast from any subset of the variables, with a model that was trained on all of them.
 
     Parameters
     ----------
     model
-        what is wrapped: a model of subcast or a folder with one, a callable [b, t, n, f] -> [b, h, n], a torch
+        the model to wrap: a model of subcast or a folder with one, a callable [b, t, n, f] -> [b, h, n], a torch
         module, a fitted scikit-learn regressor, an .onnx file, or what one of `subcast.adapters` returns
     metric
-        what to tune for: "mae" or "rmse"
+        the error that tuning minimizes: "mae" or "rmse"
     levels
-        of the prediction intervals
+        levels of the prediction intervals
     effort
         how much validation data tuning uses: 1 is about 160 windows for each of 9 draws of S, 0.5 half as many. The
         settings found do not depend on the speed of the machine.
@@ -64,22 +64,22 @@ class SubsetForecaster:
     seed
         random seed for drawing S in tuning and calibration
     progress
-        whether to show progress bars for what takes more than two seconds
+        whether to show progress bars for work that takes more than two seconds
     bank
         the past windows to search, in raw units; made of the training windows by default
     experts
         further experts to blend in, besides the model and the specialist
     settings
-        all settings by hand: nothing is tuned then
+        all settings; nothing is tuned then
     given
-        any field of `Settings` by hand (`neighbors=20`, `correction=0`, ...); the others are tuned
+        values for single fields of `Settings` (`neighbors=20`, `correction=0`, ...); the others are tuned
 
     Attributes
     ----------
     settings_
         the settings in use
     report_
-        what tuning tried
+        the settings that tuning tried, with their errors
     calibration_
         the quantiles behind the prediction intervals; None without validation windows
     metadata_
@@ -122,13 +122,16 @@ class SubsetForecaster:
         if unknown:
             raise InputError(f"there is no setting {unknown[0]!r}; the settings are {', '.join(sorted(_FIELDS))}")
         if settings is not None and given:
-            raise InputError(f"settings holds all of them: change {next(iter(given))!r} there, or leave settings out")
+            name = next(iter(given))
+            raise InputError(
+                f"settings and {name!r} cannot both be given: set {name} in settings, or leave settings out"
+            )
         _check_positive("effort", effort)
         if seconds is not None:
             _check_positive("seconds", seconds)
         check_whole("seed", seed, low=0)
         checked_levels(levels)
-        replace(Settings(), **given)  # raises a sentence for a bad one
+        replace(Settings(), **given)  # raises if a value is invalid
         self.model = model
         self.metric = metric
         self.levels = levels
@@ -166,8 +169,8 @@ class SubsetForecaster:
         """Learn from the training windows, and tune and calibrate on validation windows.
 
         Nothing of the model is trained. The bank and the second moments come from `train`; on one half of `val` (in
-        blocks that share no step with the other half) the settings not given by hand are tuned under random S; on the
-        other half the intervals are calibrated. Without `val` the defaults are used, and there are no intervals.
+        blocks that share no step with the other half) the settings that were not given are tuned under random S; on
+        the other half the intervals are calibrated. Without `val` the defaults are used, and there are no intervals.
 
         Returns
         -------
@@ -176,7 +179,7 @@ class SubsetForecaster:
         """
         check_fit_windows(train, val)
         series = train.series
-        settings = self._initial_settings()  # what an earlier fit found is found anew
+        settings = self._initial_settings()  # not those that an earlier fit tuned
         _check_blend(settings, train.horizon)
         model = adapt(
             self.model,
@@ -189,7 +192,7 @@ class SubsetForecaster:
         fitted.neighbor_forecasts.progress = self.progress
         experts: list[Expert] = [CompletedModel(), Specialist(), *self.experts]
         fitted.experts = {expert.name: expert for expert in experts}
-        probe = check_model(fitted)  # a model that is refused leaves the wrapper as it was
+        probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
         for expert in fitted.experts.values():
             expert.fit(train, fitted)
         self.metadata_, self.fitted_, self._probe = TrainingMetadata.of(train), fitted, probe
@@ -201,21 +204,21 @@ class SubsetForecaster:
 
     def _tune_and_calibrate(self, fitted: Fitted, val: Windows) -> None:
         for_tuning, for_intervals = split_validation(val)
-        given = _FIELDS if self.settings is not None else set(self.given)
-        if not given >= _FIELDS and len(for_tuning):
+        fixed = _FIELDS if self.settings is not None else set(self.given)
+        if not fixed >= _FIELDS and len(for_tuning):
             self.settings_, self.report_ = tune(
                 fitted,
                 val,
                 for_tuning,
                 self.settings_,
-                sorted(given),
+                sorted(fixed),
                 metric=self.metric,
                 effort=self.effort,
                 seconds=self.seconds,
                 seed=self.seed,
                 progress=self.progress,
             )
-        if self.settings_.pool and len(for_intervals):  # ten passes a window are too many to calibrate with
+        if self.settings_.pool and len(for_intervals):  # without pooling, calibration would need too many model passes
             self.calibration_ = calibrate(
                 fitted,
                 val,
@@ -233,16 +236,16 @@ class SubsetForecaster:
 
     @property
     def lookback(self) -> int:
-        """Number of steps it looks at."""
+        """Number of steps in a window."""
         return self._fitted.lookback
 
     @property
     def horizon(self) -> int:
-        """Number of steps it forecasts."""
+        """Number of steps ahead that are forecast."""
         return self._fitted.horizon
 
     def __repr__(self) -> str:
-        """Show what is wrapped and the settings in use."""
+        """Return a text with the wrapped model and the settings in use."""
         if self.fitted_ is None:
             return f"SubsetForecaster of {type(self.model).__name__}, not fitted"
         s = self.settings_
@@ -277,7 +280,7 @@ class SubsetForecaster:
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast:
-        """Forecast one window from whatever arrived.
+        """Forecast one window from the variables that are present.
 
         Parameters
         ----------
@@ -285,13 +288,13 @@ class SubsetForecaster:
             a wide or long frame, a `Series`, or an array [t, n]: the last `lookback` steps (more are fine) of the
             variables that are present. An absent column and a column of NaN mean the same; columns in any order.
         names
-            the variables of an array [t, s]
+            the names of the variables of an array [t, s]
         times
-            [t], of an array
+            [t], the times of the steps of an array
         absent
             forecast the absent variables too (virtual sensors)
         levels
-            of the intervals, those of the wrapper by default
+            levels of the intervals; those of the wrapper by default
 
         Returns
         -------
@@ -356,7 +359,7 @@ class SubsetForecaster:
         )
 
     def stream(self, readings: Any = None, *, names: Sequence[str] | None = None, times: Any = None) -> ForecastStream:
-        """Begin a live stream, independent of all others on this wrapper.
+        """Start a live stream, independent of all other streams of this wrapper.
 
         Parameters
         ----------
@@ -384,20 +387,20 @@ class SubsetForecaster:
         return stream
 
     def update(self, step: Any, time: Any = None, *, absent: bool = False) -> Forecast | None:
-        """Take in one step of the wrapper's own stream and forecast: a shortcut for `stream().push(step, time)`.
+        """Add one step to the wrapper's built-in stream and forecast: a shortcut for `stream().push(step, time)`.
 
         Arguments as in `ForecastStream.push`.
 
         Returns
         -------
-        Forecast, or None until `lookback` steps have come in
+        Forecast, or None until `lookback` steps have been added
         """
         if self._own_stream is None:
             self._own_stream = self.stream()
         return self._own_stream.push(step, time, absent=absent)
 
     def reset(self) -> None:
-        """Drop the wrapper's own stream: the next `update` begins a new one."""
+        """Drop the wrapper's built-in stream: the next `update` starts a new one."""
         self._own_stream = None
 
     # Saving
@@ -405,18 +408,18 @@ class SubsetForecaster:
     def save(self, folder: str | Path) -> None:
         """Write the wrapper to a folder, which `subcast.load` reads back; a wrapper there is replaced in one step.
 
-        Models of subcast and ONNX files are saved with it; any other model is given again to `load`, which checks it
-        against stored forecasts.
+        Models of subcast and ONNX files are saved with it; any other model must be given to `load` again, which
+        checks it against stored forecasts.
         """
         saving.save(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path, model: Any = None) -> SubsetForecaster:
-        """Read what `save` wrote (see `subcast.load`)."""
+        """Load a wrapper that `save` wrote (see `subcast.load`)."""
         return saving.load(folder, model)
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         fitted, metadata = self._fitted, self._metadata
         if self._probe is None:
             refuse_unfitted()
@@ -443,13 +446,13 @@ class SubsetForecaster:
         )
 
     def _given_facts(self) -> dict[str, Any]:
-        """Return the settings given by hand as plain values."""
+        """Return the settings that the user gave as plain values."""
         initial = self._initial_settings().to_dict()
         return initial if self.settings is not None else {name: initial[name] for name in self.given}
 
     @classmethod
     def from_state(cls, state: State, model: Any = None, source: str = "the folder") -> SubsetForecaster:
-        """Return the wrapper that `state` described; `model` takes the place of one that was not stored."""
+        """Return the wrapper saved in `state`; `model` replaces a model that was not stored."""
         facts = state.facts
         metadata = TrainingMetadata.from_state(state.needed_part("metadata"))
         fitted = saving.fitted_from_state(state.needed_part("fitted"), metadata, model, source, progress=True)
@@ -475,19 +478,20 @@ class SubsetForecaster:
         return wrapper
 
     def with_settings(self, settings: Settings) -> SubsetForecaster:
-        """Return the same fitted wrapper with other settings; those that shape its bank and units must stay.
+        """Return the same fitted wrapper with other settings.
 
-        Nothing is fitted again, so there are no intervals.
+        Settings that the bank and the normalized units depend on must stay the same. Nothing is fitted again, so there
+        are no intervals.
         """
         fitted = self._fitted
         for name in _FITTED_SETTINGS:
             if getattr(settings, name) != getattr(self.settings_, name):
                 raise InputError(
-                    f"{name} shapes what is fitted: fit a new wrapper with {name}={getattr(settings, name)}"
+                    f"{name} cannot be changed after fit: fit a new wrapper with {name}={getattr(settings, name)}"
                 )
         if settings.uses_regression and fitted.moments is None:
             raise InputError(
-                "correction and regression_share need moments, and this wrapper was fitted without: fit a new one"
+                "correction and regression_share need moments, and this wrapper was fitted without them: fit a new one"
             )
         other = SubsetForecaster(
             self.model, metric=self.metric, levels=self.levels, settings=settings, progress=self.progress
@@ -495,7 +499,7 @@ class SubsetForecaster:
         other.fitted_, other.metadata_, other._probe = fitted, self.metadata_, self._probe
         return other
 
-    # Inside
+    # Private helpers
 
     @property
     def _fitted(self) -> Fitted:

@@ -58,7 +58,7 @@ class TrainingMetadata:
         )
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         facts = {name: getattr(self, name) for name in _FACTS}
         facts |= {"variables": list(self.variables), "time_features": list(self.time_features)}
         times = {} if self.times is None else {"times": self.times.astype("datetime64[ns]").view(np.int64)}
@@ -66,7 +66,7 @@ class TrainingMetadata:
 
     @classmethod
     def from_state(cls, state: State) -> TrainingMetadata:
-        """Return the metadata that `state` described."""
+        """Return the metadata saved in `state`."""
         times = state.arrays["times"].view("datetime64[ns]") if "times" in state.arrays else None
         facts: dict[str, Any] = {name: state.facts[name] for name in _FACTS}
         facts |= {name: tuple(state.facts[name]) for name in ("variables", "time_features")}
@@ -80,10 +80,10 @@ class TrainingMetadata:
         return np.median(np.diff(self.times).astype("timedelta64[ns]").view(np.int64)).astype("timedelta64[ns]")
 
     def steps_after(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
-        """Return the times of the steps ahead, [b, h], of windows that begin at some times."""
+        """Return the times of the steps ahead, [b, h], of windows that begin at the times `begins`."""
         if begins is None or self.step is None:
             return None
-        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: by the calendar
+        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: steps differ in length
             count = self.lookback + self.horizon
             rows = [_calendar(begin, count, self.freq)[self.lookback :] for begin in begins]
             return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), self.horizon)
@@ -97,7 +97,7 @@ class TrainingMetadata:
         return None if self.step is None else moment + self.step
 
     def last_times(self, starts: NDArray[np.int64]) -> NDArray[np.datetime64] | None:
-        """Return the last times of training windows that begin at some steps; NaT where the step is -1."""
+        """Return the last times of the training windows that begin at the steps `starts`; NaT where the step is -1."""
         if self.times is None:
             return None
         ends = self.times[np.maximum(starts, 0) + self.lookback - 1].astype("datetime64[ns]")
@@ -105,8 +105,8 @@ class TrainingMetadata:
 
 
 def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:
-    """Return `count` moments of a calendar rate, from the first on."""
+    """Return `count` times at a calendar frequency, beginning with the first."""
     import pandas as pd
 
-    found: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
-    return found
+    moments: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
+    return moments

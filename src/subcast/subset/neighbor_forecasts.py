@@ -1,4 +1,4 @@
-"""The model's forecasts of the training windows, each computed at most once: what FDW compares with."""
+"""The model's forecasts of the training windows for FDW, each computed at most once."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from subcast.storage.state import State
 _WINDOWS_AT_ONCE = 512
 
 Compute = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-"""From numbers of training windows to the model's forecasts of them, [b, h, n]."""
+"""Maps numbers of training windows [b] to the model's forecasts of them, [b, h, n]."""
 
 
 class NeighborForecasts:
-    """f(X_NN) for the windows of a bank, filled in when they are asked for.
+    """The forecasts f(X^NN) of the windows of a bank, computed when they are first needed.
 
-    They depend on the model and the bank alone, not on S. They are kept in a file that is mapped into memory, and are
-    saved with the wrapper.
+    They depend on the model and the bank, not on S. They are kept in a memory-mapped file and saved with the wrapper.
 
     Parameters
     ----------
     forecasts, known
-        [windows, h, n] and [windows], what is known already
+        [windows, h, n] and [windows], forecasts that are known already and which ones they are
     progress
         whether to show a progress bar
     """
@@ -46,7 +45,7 @@ class NeighborForecasts:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the lock out of a pickle, and take along what is known."""
+        """Return the known forecasts for a pickle, without the lock."""
         forecasts, known = self._arrays()
         return {"progress": self.progress, "_stored": forecasts, "_stored_known": known}
 
@@ -57,7 +56,7 @@ class NeighborForecasts:
 
     @property
     def count(self) -> int:
-        """How many windows' forecasts are known."""
+        """Number of windows with a known forecast."""
         known = self._arrays()[1]
         return 0 if known is None else int(known.sum())
 
@@ -69,26 +68,26 @@ class NeighborForecasts:
         index
             numbers of training windows, of any shape [...]
         shape
-            (windows, h, n), sizes of all forecasts together
+            (windows, h, n), the shape of the array of all forecasts
         compute
-            what makes those that are not known yet
+            computes the forecasts that are not known yet
         """
         with self._lock:
             forecasts, known = self._open(shape)
-            asked = np.unique(index[index >= 0])
-            self._compute(asked[~known[asked]], forecasts, known, compute)
-            answer = np.array(forecasts[np.maximum(index, 0)])
-        answer[index < 0] = np.nan
-        return answer
+            needed = np.unique(index[index >= 0])
+            self._compute(needed[~known[needed]], forecasts, known, compute)
+            selected = np.array(forecasts[np.maximum(index, 0)])
+        selected[index < 0] = np.nan
+        return selected
 
     def fill(self, shape: tuple[int, int, int], compute: Compute) -> None:
-        """Compute all that are not known yet; arguments as in `get`."""
+        """Compute all forecasts that are not known yet; arguments as in `get`."""
         with self._lock:
             forecasts, known = self._open(shape)
             self._compute(np.flatnonzero(~known), forecasts, known, compute)
 
     def state(self) -> State | None:
-        """Return what is kept on disk; None before the first is computed."""
+        """Return the state to save; None if no forecast is known."""
         forecasts, known = self._arrays()
         if forecasts is None or known is None or not known.any():
             return None
@@ -96,7 +95,7 @@ class NeighborForecasts:
 
     @classmethod
     def from_state(cls, state: State | None, *, progress: bool = False) -> NeighborForecasts:
-        """Return what `state` described."""
+        """Return the forecasts saved in `state`."""
         arrays = {} if state is None else state.arrays
         return cls(arrays.get("forecasts"), arrays.get("known"), progress=progress)
 
@@ -104,7 +103,7 @@ class NeighborForecasts:
         return (self._stored, self._stored_known) if self._opened is None else self._opened
 
     def _open(self, shape: tuple[int, int, int]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the stored forecasts, or a copy of them in a new file that goes when the process ends."""
+        """Return the stored forecasts if complete, else a writable copy in a temporary file."""
         if self._opened is None:
             stored, known = self._stored, self._stored_known
             if stored is not None and known is not None and known.all():
@@ -131,7 +130,7 @@ class NeighborForecasts:
 
 
 def _scratch(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return a zeroed array in an unnamed file, which the system pages out and in as memory allows."""
+    """Return a zeroed array that is memory-mapped from an unnamed temporary file."""
     with tempfile.TemporaryFile() as file:
         file.truncate(int(np.prod(shape)) * 4)
         return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)

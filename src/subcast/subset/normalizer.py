@@ -1,4 +1,4 @@
-"""The units in which windows are compared and completed: deviations from each variable's daily profile."""
+"""Normalized units, in which windows are compared and completed: deviations from a variable's daily profile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from subcast.scaling import Scaler
 from subcast.storage.state import State
 from subcast.windows import Windows
 
-_SMOOTHING = 15 / 1440  # of a day, on either side
-_FLOOR = 0.3  # the spread at an hour is at least this share of the variable's whole spread
+_SMOOTHING = 15 / 1440  # half width of the smoothing, as a share of a day
+_FLOOR = 0.3  # the spread at any slot is at least this share of the variable's overall spread
 _CHUNK = 1 << 22
 
 
@@ -25,7 +25,7 @@ class Normalizer:
     Parameters
     ----------
     center, spread
-        [k, n]: for each of the k slots of the day (k = 1 when the time of day does not count)
+        [k, n]: for each of the k slots of the day (k = 1 without a daily profile)
 
     Examples
     --------
@@ -39,9 +39,10 @@ class Normalizer:
 
     @classmethod
     def fit(cls, train: Windows, *, per_variable: bool = True, daily_profile: bool = True) -> Normalizer:
-        """Take center and spread from the steps of the training windows.
+        """Compute center and spread from the steps of the training windows.
 
-        A daily profile needs times, steps shorter than a day and at least four days of them; without, one slot serves.
+        A daily profile needs times, steps shorter than a day and at least four days of data; otherwise there is one
+        slot.
         """
         scaler = Scaler.fit(train, per_variable=per_variable)
         n = train.series.n_variables
@@ -56,12 +57,12 @@ class Normalizer:
         return cls(center.astype(np.float32), spread.astype(np.float32))
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         return State({}, {"center": self.center, "spread": self.spread})
 
     @classmethod
     def from_state(cls, state: State) -> Normalizer:
-        """Return the normalizer that `state` described."""
+        """Return the normalizer saved in `state`."""
         return cls(state.arrays["center"], state.arrays["spread"])
 
     @property
@@ -97,9 +98,9 @@ class Normalizer:
         return center[slots], spread[slots]  # [..., t, s]
 
     def guess_slots(self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Guess the slot of each window's first step, [b], from readings [b, t, s] that came without times.
+        """Guess the slot of each window's first step, [b], from readings [b, t, s] without times.
 
-        It is the slot at which the readings are nearest to the daily profile.
+        The guess is the slot at which the readings are nearest to the daily profile.
         """
         b, t, _ = values.shape
         if self.slots == 1:
@@ -109,15 +110,15 @@ class Normalizer:
         best = np.empty(b, dtype=np.int64)
         rows = max(1, _CHUNK // center.size)
         for first in range(0, b, rows):
-            part = values[first : first + rows, None]  # [rows, 1, t, s]
-            best[first : first + rows] = np.nansum(np.abs(part - center) / spread, axis=(2, 3)).argmin(axis=1)
+            batch = values[first : first + rows, None]  # [rows, 1, t, s]
+            best[first : first + rows] = np.nansum(np.abs(batch - center) / spread, axis=(2, 3)).argmin(axis=1)
         return best
 
 
 def _profile(
     normal: NDArray[np.floating[Any]], slot: NDArray[np.int64], slots: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and (floored) deviation of each variable at each slot, smoothed over its neighbors, [k, n] each."""
+    """Return mean and (floored) deviation of each variable at each slot, smoothed over nearby slots, [k, n] each."""
     known = ~np.isnan(normal)
     count = _smooth(_sums(known.astype(np.float64), slot, slots))
     total = _smooth(_sums(np.where(known, normal, 0.0), slot, slots))
@@ -137,6 +138,6 @@ def _sums(values: NDArray[np.float64], slot: NDArray[np.int64], slots: int) -> N
 
 
 def _smooth(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum over each slot and those within a quarter of an hour, around midnight too."""
+    """Return the sum over each slot and the slots within a quarter of an hour of it, also across midnight."""
     reach = min(round(_SMOOTHING * len(table)), (len(table) - 1) // 2)
     return np.sum([np.roll(table, shift, axis=0) for shift in range(-reach, reach + 1)], axis=0)

@@ -1,4 +1,4 @@
-"""From what a user passes to windows as they arrived."""
+"""Read the windows that a user passes to a wrapper."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from subcast.tables.live import Recent
 from subcast.windows import Windows
 
 Begins = NDArray[np.datetime64] | None
-"""[b], when each window begins; None when it is not known."""
+"""[b], the time at which each window begins; None if it is unknown."""
 
 
 def read_windows(
     windows: Windows | ArrayLike, times: ArrayLike | None, fitted: Fitted, metadata: TrainingMetadata
 ) -> tuple[Arrived, Begins]:
-    """Return windows of a series or of an array as they arrived, and when each begins.
+    """Return the windows of a series or of an array, and the time at which each begins.
 
-    Slots of the day are -1 where the time of day is not known.
+    Slots of the day are -1 where the time of day is unknown.
     """
     if isinstance(windows, Windows):
         _check_windows(windows, fitted, metadata)
@@ -53,7 +53,9 @@ def window_slots(window: Recent, fitted: Fitted) -> NDArray[np.int64]:
 
 def _check_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata) -> None:
     if windows.lookback != fitted.lookback:
-        raise InputError(f"windows have {windows.lookback} steps, and the wrapper looks at {fitted.lookback}")
+        raise InputError(
+            f"windows have {windows.lookback} steps, and the wrapper was fitted with lookback {fitted.lookback}"
+        )
     if windows.series.variables != metadata.variables:
         raise InputError("windows have other variables than the wrapper was fitted on: select them first")
     if windows.series.time_features != metadata.time_features:
@@ -72,7 +74,7 @@ def _read_times(times: ArrayLike | None, count: int) -> Begins:
     except (TypeError, ValueError):
         raise InputError(f"times must be moments such as '2024-01-01 12:00', got {times!r}") from None
     if begins.shape != (count,):
-        raise InputError(f"times must tell when each of the {count} windows begins, got shape {begins.shape}")
+        raise InputError(f"times must have the begin of each of the {count} windows, got shape {begins.shape}")
     return begins
 
 
@@ -94,7 +96,7 @@ def _split_features(windows: ArrayLike, fitted: Fitted) -> tuple[NDArray[np.floa
     if fitted.n_features == 1:
         return values, None
     features = array[:, :, 0, 1:]
-    if np.isnan(features).any():  # they may be given for the variables that are present only
+    if np.isnan(features).any():  # the user may give them for the present variables only
         known = ~np.isnan(array[..., 1:]).all(axis=2)
         features = np.where(known, np.nanmax(np.nan_to_num(array[..., 1:], nan=-np.inf), axis=2), np.nan)
         if not known.all():

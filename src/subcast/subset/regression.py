@@ -1,4 +1,4 @@
-"""The ridge regression of everything else on the last steps of S, assembled from moments and solved once for each S."""
+"""Ridge regression of other variables and steps on the readings of S, built from moments once for each S."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 
 from subcast.retrieval.moments import LagMoments
 
-MOST_CELLS = 1024  # variables present x steps that a regression may look at; steps are thinned out above it
+MOST_CELLS = 1024  # largest number of inputs (variables in S x steps) of a regression; above it fewer steps are used
 CACHED_BYTES = 256 << 20
 
 
 @dataclass(eq=False)
 class Regression:
-    """The regression of anything on the last steps of S: (gram + ridge)^-1 times a covariance with S.
+    """A ridge regression on the readings of S: (gram + ridge)^-1 times the covariance with S.
 
     Parameters
     ----------
     present, absent
         S and the other variables
     steps
-        which of the window's steps the regression looks at
+        the steps of the window that are inputs of the regression
     lookback, horizon
         sizes of a window
     inverse
         [p, p], p = steps * s
     moments
-        where the covariances come from
+        the second moments that give the covariances
     """
 
     present: NDArray[np.int64]
@@ -45,20 +45,20 @@ class Regression:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it keeps in memory."""
+        """Size in memory in bytes."""
         return self.inverse.nbytes + sum(cross.nbytes for cross in self._cross.values())
 
     def solve(self, differences: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what the regressions of anything share, [b, p], for differences on S, [b, t, s]."""
+        """Return the differences on S, [b, t, s], times the inverse, [b, p]: the input of `inputs` and `future`."""
         cells = differences[:, self.steps].reshape(len(differences), -1)
         return np.asarray(cells @ self.inverse)
 
     def inputs(self, solved: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what the differences say of the absent variables over the window, [b, t, m]."""
+        """Return the predicted differences of the absent variables over the window, [b, t, m]."""
         return self._apply(solved, self.absent, np.arange(self.lookback))
 
     def future(self, solved: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what they say of some variables at the steps ahead, [b, h, s]."""
+        """Return the predicted differences of `variables` at the steps ahead, [b, h, s]."""
         return self._apply(solved, variables, self.lookback + np.arange(self.horizon))
 
     def _apply(
@@ -80,7 +80,7 @@ def make_regression(
     ridge: float,
     most_cells: int = MOST_CELLS,
 ) -> Regression:
-    """Assemble the regression on S from the moments and invert its system."""
+    """Build the regression on S from the moments."""
     from scipy.linalg import cho_factor, cho_solve
 
     absent = np.setdiff1d(np.arange(n), present)
@@ -92,7 +92,7 @@ def make_regression(
 
 
 def thinned_steps(lookback: int, most: int) -> NDArray[np.int64]:
-    """Return at most `most` steps of a window, evenly spread, the last among them.
+    """Return at most `most` steps of a window, evenly spread, including the last.
 
     >>> thinned_steps(12, 4), thinned_steps(12, 99).size
     (array([ 2,  5,  8, 11]), 12)
@@ -113,7 +113,7 @@ class RegressionCache:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the lock and the cached regressions out of a pickle."""
+        """Return the state for a pickle, without the lock and the cached regressions."""
         return {name: value for name, value in vars(self).items() if name not in ("_lock", "_cached")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ class RegressionCache:
         self._lock = threading.Lock()
 
     def get(self, present: NDArray[np.int64], ridge: float) -> Regression:
-        """Return the regression on S (indices in increasing order), solved now if it is new."""
+        """Return the regression on S (indices in increasing order), from the cache if it is there."""
         key = (present.tobytes(), ridge)
         with self._lock:
             if key in self._cached:

@@ -1,4 +1,4 @@
-"""From a method's forecast to what the user gets: intervals, quality, neighbors with their times."""
+"""Turn a method's forecast into a `Forecast` with intervals, quality and the times of its neighbors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from subcast.subset.methods import MethodForecast, forecast_windows
 from subcast.subset.settings import Settings
 from subcast.tables.live import Recent
 
-_GOOD, _FAIR = 2.0, 10.0  # per cent of expected gap up to which a forecast is called good, and fair
+_GOOD, _FAIR = 2.0, 10.0  # largest expected gap in percent of a "good" and of a "fair" forecast
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastMaker:
-    """What turns windows and S into a `Forecast`."""
+    """Makes a `Forecast` from windows and S."""
 
     fitted: Fitted
     metadata: TrainingMetadata
@@ -46,9 +46,9 @@ class ForecastMaker:
         arrived = Arrived(window.values[None], features, slots)
         begins = None if window.times is None else window.times[:1]
         times = self.metadata.steps_after(begins)
-        batch, near = self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=neighbors)
+        batch, used_neighbors = self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=neighbors)
         variables = self.fitted.order(present, absent)
-        index = near.index[0][near.index[0] >= 0]
+        index = used_neighbors.index[0][used_neighbors.index[0] >= 0]
         return replace(
             batch[0],
             history=window.values[:, variables],
@@ -83,33 +83,38 @@ class ForecastMaker:
         has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
         complete = len(present) == fitted.n and bool(has_reading.all())
         if complete:
-            made = self._plain(arrived, present, neighbors, with_neighbors=calibration is not None and bool(levels))
+            method_forecast = self._plain(
+                arrived, present, neighbors, with_neighbors=calibration is not None and bool(levels)
+            )
         else:
-            made = forecast_windows(fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors)
+            method_forecast = forecast_windows(
+                fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors
+            )
         share = len(present) / fitted.n
-        read_share = float(has_reading.mean()) * share if has_reading.size else share  # holes count as absent
+        # Missing readings count as absent.
+        read_share = float(has_reading.mean()) * share if has_reading.size else share
         gap = None if calibration is None else calibration.gap_at(read_share)
-        starts = fitted.starts_of(made.neighbors)
-        observed = np.zeros((len(made.mean), len(variables)), dtype=np.float32)
+        starts = fitted.starts_of(method_forecast.neighbors)
+        observed = np.zeros((len(method_forecast.mean), len(variables)), dtype=np.float32)
         observed[:, : len(present)] = has_reading.mean(axis=1)
         forecast = Forecast(
             variables=tuple(self.metadata.variables[i] for i in variables),
-            mean=made.mean,
+            mean=method_forecast.mean,
             levels=levels if calibration is not None else (),
-            bounds=self._bounds(arrived, made, present, variables, levels),
+            bounds=self._bounds(arrived, method_forecast, present, variables, levels),
             observed=observed,
             observed_share=has_reading.mean(axis=(1, 2)) * share,
             times=times,
             neighbor_index=starts,
-            neighbor_distance=made.neighbors.distance,
-            weights=made.weights,
+            neighbor_distance=method_forecast.neighbors.distance,
+            weights=method_forecast.weights,
             neighbor_times=self.metadata.last_times(starts),
             quality=_quality(complete, gap, read_share, self._least_share()),
             expected_gap=0.0 if complete else gap,
             freq=self.metadata.freq,
             unit=self.metadata.unit,
         )
-        return forecast, made.neighbors
+        return forecast, method_forecast.neighbors
 
     def _least_share(self) -> float:
         return 0.0 if self.calibration is None else float(self.calibration.shares[0])
@@ -117,7 +122,7 @@ class ForecastMaker:
     def _plain(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors | None, *, with_neighbors: bool
     ) -> MethodForecast:
-        """Return the model's own forecast; neighbors are needed for its intervals only."""
+        """Return the model's forecast of complete windows; neighbors are needed for the intervals only."""
         mean = self.fitted.plain_forecast(arrived)
         if neighbors is None and with_neighbors:
             neighbors = self.fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
@@ -129,7 +134,7 @@ class ForecastMaker:
     def _bounds(
         self,
         arrived: Arrived,
-        made: MethodForecast,
+        method_forecast: MethodForecast,
         present: NDArray[np.int64],
         variables: NDArray[np.int64],
         levels: tuple[float, ...],
@@ -138,21 +143,24 @@ class ForecastMaker:
         if self.calibration is None or not levels:
             return None
         share = len(present) / self.fitted.n
-        unit = self.fitted.uncertainty_scale(arrived, made.neighbors, variables)  # [b, h, s]
-        bounds = np.empty((len(levels), 2, *made.mean.shape), dtype=np.float32)
-        for place, level in enumerate(levels):
+        unit = self.fitted.uncertainty_scale(arrived, method_forecast.neighbors, variables)  # [b, h, s]
+        bounds = np.empty((len(levels), 2, *method_forecast.mean.shape), dtype=np.float32)
+        for number, level in enumerate(levels):
             quantiles = [self.calibration.bounds(level, share, present, absent=False)]
             if len(variables) > len(present):
                 quantiles.append(self.calibration.bounds(level, share, variables[len(present) :], absent=True))
-            bounds[place] = made.mean + np.concatenate(quantiles, axis=2)[:, None] * unit
+            bounds[number] = method_forecast.mean + np.concatenate(quantiles, axis=2)[:, None] * unit
         return bounds
 
 
 def _quality(complete: bool, gap: float | None, share: float, least: float) -> str:
-    """Return a word for a dashboard; never "good" with less than half of the smallest share in validation."""
+    """Return the quality as a word.
+
+    It is never "good" if the share of readings is below half of the smallest share used in calibration.
+    """
     if complete:
         return "full"
-    if gap is None:  # nothing was measured: go by how much is present
+    if gap is None:  # without a calibration the share of readings decides
         return "good" if share >= 0.85 else "fair" if share >= 0.5 else "poor"
     if gap > _FAIR:
         return "poor"

@@ -1,4 +1,4 @@
-"""A fitted wrapper in a folder: written in one step, opened by memory map, never unpickled."""
+"""Save a fitted wrapper to a folder and load it by memory map; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
-    """Read a wrapper that `SubsetForecaster.save` wrote; its arrays are memory-mapped and shared between processes.
+    """Load a wrapper that `SubsetForecaster.save` wrote; its arrays are memory-mapped and shared between processes.
 
     Parameters
     ----------
     folder
-        where it was saved
+        the folder it was saved to
     model
         the model, when it is neither one of subcast's nor an ONNX file; it is checked against forecasts stored with
         the wrapper
@@ -56,7 +56,7 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
     try:
         wrapper = SubsetForecaster.from_state(state, model, str(folder))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder} does not hold all of a wrapper ({error}): copy it again") from None
+        raise DataError(f"{folder} is incomplete ({error} is missing or invalid): copy it again") from None
     _LOGGER.info("loaded %s", folder)
     return wrapper
 
@@ -74,15 +74,15 @@ def _refuse(folder: Path) -> None:
             f"{folder} holds a trained model, not a wrapper: read it with TrainedForecaster.load, "
             "or wrap it with `subcast fit`"
         )
-    there = "does not exist" if not folder.exists() else f"has no {KIND}.json"
-    raise DataNotFoundError(f"{folder} {there}: give a folder that `subcast fit` or `save` wrote")
+    problem = "does not exist" if not folder.exists() else f"has no {KIND}.json"
+    raise DataNotFoundError(f"{folder} {problem}: give a folder that `subcast fit` or `save` wrote")
 
 
 def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
-    """Return what is kept on disk of everything that was fitted.
+    """Return the state of everything that was fitted.
 
-    With `keep_neighbor_forecasts` those of all training windows are computed first, so that no process that loads the
-    wrapper computes them again.
+    If `keep_neighbor_forecasts` is True, the forecasts of all training windows are computed first, so that a process
+    that loads the wrapper need not compute them again.
     """
     if keep_neighbor_forecasts:
         shape = (len(fitted.bank), fitted.horizon, fitted.n)
@@ -115,13 +115,13 @@ def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
 def fitted_from_state(
     state: State, metadata: TrainingMetadata, model: Any, source: str, *, progress: bool = False
 ) -> Fitted:
-    """Return what `fitted_state` described; `model` takes the place of one that was not stored."""
+    """Return the fitted parts saved by `fitted_state`; `model` replaces a model that was not stored."""
     facts = state.facts
     moments = state.part("moments")
     unknown = [name for name in facts["experts"] if name not in EXPERTS]
     if unknown:
         raise DataError(
-            f"{source} was saved with the expert {unknown[0]!r}, which is not known here: put its class into "
+            f"{source} was saved with the expert {unknown[0]!r}, which is not in EXPERTS: put its class into "
             "subcast.subset.experts.EXPERTS before loading"
         )
     return Fitted(
@@ -142,7 +142,7 @@ def fitted_from_state(
 
 
 def model_state(model: AbleForecaster) -> State:
-    """Return the model's own state where it can be stored safely, else only what it was."""
+    """Return the model's state if it can be stored safely, else only its description."""
     if not model.abilities.storable:
         return State({"kind": _NOT_STORED, "repr": repr(model)})
     state = model.state()
@@ -150,16 +150,20 @@ def model_state(model: AbleForecaster) -> State:
     return state
 
 
-def _load_model(state: State, metadata: TrainingMetadata, n_features: int, given: Any, source: str) -> AbleForecaster:
+def _load_model(
+    state: State, metadata: TrainingMetadata, n_features: int, user_model: Any, source: str
+) -> AbleForecaster:
     kind = state.facts["kind"]
-    if given is None and kind == _NOT_STORED:
+    if user_model is None and kind == _NOT_STORED:
         raise InputError(
-            f"{source} was saved without its model ({state.facts['repr']}), which is not one that can be stored "
-            "safely: give it, subcast.load(folder, model=...)"
+            f"{source} was saved without its model ({state.facts['repr']}), which cannot be stored "
+            "safely: pass it as subcast.load(folder, model=...)"
         )
-    if given is None and kind not in MODELS:
-        raise DataError(f"{source} holds a model of kind {kind!r}, which is not known here: install a newer subcast")
-    model = MODELS[kind](state, metadata, source) if given is None else given
+    if user_model is None and kind not in MODELS:
+        raise DataError(
+            f"{source} holds a model of kind {kind!r}, which this version does not know: install a newer subcast"
+        )
+    model = MODELS[kind](state, metadata, source) if user_model is None else user_model
     return adapt(
         model,
         lookback=metadata.lookback,

@@ -1,4 +1,4 @@
-"""The settings of a forecast from a subset: given by hand or tuned on validation windows."""
+"""The settings of a forecast from a subset: given by the user or tuned on validation windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Settings:
     Parameters
     ----------
     neighbors
-        m, how many past windows a forecast is based on
+        m, the number of past windows that a forecast is based on
     exponent
         b of the distance |difference|^b
     weighting
@@ -38,19 +38,19 @@ class Settings:
         whether the neighbors are averaged into one completion that is forecast once, or each neighbor's completion is
         forecast and the forecasts are averaged
     correction
-        alpha: 0 borrows a neighbor's readings as they are; 1 adds all that a regression makes of what the neighbor
-        gets wrong on S
+        alpha: 0 borrows the neighbors' readings unchanged; 1 adds the full correction, which a regression predicts
+        from the differences between the window and its neighbors on S
     ridge
         lambda of that regression, and of the specialist's, in units of a variable's variance
     regression_share
         share of the same regression that the specialist adds to the neighbors' futures, 0 to 1
     center
-        what the specialist takes of the neighbors' futures: their "median" (for absolute errors) or "mean"
+        how the specialist combines the neighbors' futures: "median" (for absolute errors) or "mean"
     shares
-        at which |S| / N the blend is given, in increasing order
+        the values of |S| / N for which the blend has a row, in increasing order
     blend
         by expert, rows [shares, h]: the expert's share of the forecast of a variable in S; between shares it is
-        interpolated, and it tends to 0 as S approaches all variables. Rows alone are those of the specialist.
+        interpolated, and it tends to 0 as S approaches all variables. Rows without a name are the specialist's.
     blend_absent
         the same for variables that are absent (virtual sensors); `blend` when empty
     daily_profile
@@ -62,7 +62,7 @@ class Settings:
     per_variable
         whether each variable has its own mean and deviation in the bank
     bank_share
-        share of the training windows that may be neighbors: one is drawn at random from each of equal stretches
+        share of the training windows in the bank; one is drawn at random from each of equally long chunks
     """
 
     neighbors: int = 20
@@ -110,11 +110,11 @@ class Settings:
 
     def _checked_blend(self, name: str) -> dict[str, Rows]:
         """Return the rows of a blend by expert; rows without a name are the specialist's."""
-        given = getattr(self, name)
-        if not isinstance(given, Mapping):
-            empty = isinstance(given, tuple | list) and not len(given)
-            given = {} if empty else {SPECIALIST: given}
-        return {str(expert): self._checked_rows(name, rows) for expert, rows in given.items()}
+        blend = getattr(self, name)
+        if not isinstance(blend, Mapping):
+            empty = isinstance(blend, tuple | list) and not len(blend)
+            blend = {} if empty else {SPECIALIST: blend}
+        return {str(expert): self._checked_rows(name, rows) for expert, rows in blend.items()}
 
     def _checked_rows(self, name: str, table: Any) -> Rows:
         rows = _numbers(name, table, 2)
@@ -154,22 +154,22 @@ class Settings:
 
     @property
     def needs_neighbor_forecasts(self) -> bool:
-        """Whether the weighting compares with the model's forecasts of training windows."""
+        """Whether the weighting needs the model's forecasts of training windows."""
         return get_weighting(self.weighting).needs_forecasts
 
     @property
     def uses_regression(self) -> bool:
-        """Whether anything is regressed, so that moments are needed."""
+        """Whether a regression is used, which needs moments."""
         return self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
 
     def blend_of(self, *, absent: bool) -> Blend:
         """Return the blend of variables that are present, or of those that are absent (virtual sensors)."""
-        if absent:  # nothing is absent when all are present: no need to fade
+        if absent:  # with all variables present there is no absent one, so no fading is needed
             return Blend(self.shares, self.blend_absent or self.blend, fades=False)
         return Blend(self.shares, self.blend)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return the settings as plain values, for JSON."""
         if not isinstance(self.weighting, str):
             raise InputError(
                 "a weighting given as a function cannot be stored: put it into subcast.weighting.WEIGHTINGS and give "
@@ -179,7 +179,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Settings:
-        """Return the settings that `to_dict` described, also after a round trip through JSON."""
+        """Return the settings from the result of `to_dict`, also after a round trip through JSON."""
         known = {field.name for field in fields(cls)}
         unknown = set(stored) - known
         if unknown:
@@ -189,7 +189,7 @@ class Settings:
 
 
 def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:
-    """A tuple of numbers (or of rows of them) as an array."""
+    """Return a tuple of numbers, or of rows of numbers, as an array."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -201,10 +201,10 @@ def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:
 
 
 def _check_range(argument: str, value: object, low: float, high: float | None, *, open_low: bool = False) -> None:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    found = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
-    fits = number and np.isfinite(found) and (found > low if open_low else found >= low)
-    if not fits or (high is not None and found > high):
-        wanted = f"above {low}" if open_low else f"at least {low}"
-        wanted += f" and at most {high}" if high is not None else ""
-        raise InputError(f"{argument} must be a number {wanted}, got {value!r}")
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    converted = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
+    fits = is_number and np.isfinite(converted) and (converted > low if open_low else converted >= low)
+    if not fits or (high is not None and converted > high):
+        expected_range = f"above {low}" if open_low else f"at least {low}"
+        expected_range += f" and at most {high}" if high is not None else ""
+        raise InputError(f"{argument} must be a number {expected_range}, got {value!r}")

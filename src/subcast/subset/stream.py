@@ -1,4 +1,4 @@
-"""A live stream: the last steps in memory, the search carried on from step to step."""
+"""A live stream that keeps the last steps in memory and updates the search with every step."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from subcast.subset.settings import Settings
 from subcast.tables.live import Recent, read_recent
 
 MakeForecast = Callable[..., Forecast]
-"""From a window, its neighbors, `absent` and `levels` to a forecast."""
+"""Makes a forecast from a window, its neighbors, `absent` and `levels`."""
 
 
 class ForecastStream:
-    """One feed of readings and its forecasts; `SubsetForecaster.stream` makes it.
+    """A stream of readings and its forecasts, returned by `SubsetForecaster.stream`.
 
-    It has a state of its own: any number of streams can run on one wrapper, also in several threads (one thread for
-    each stream). While the same variables arrive, each step is searched for the cost of one step; when S changes, the
-    steps in memory are searched again.
+    Streams have independent state: any number of them can run on one wrapper, also in several threads (one thread for
+    each stream). While the same variables arrive, a new step costs the search of one step; when S changes, all steps
+    in memory are searched again.
 
     Parameters
     ----------
     fitted, metadata, settings
         those of the wrapper
     make_forecast
-        what turns a window and its neighbors into a forecast
+        makes a forecast from a window and its neighbors
     """
 
     def __init__(
@@ -42,22 +42,22 @@ class ForecastStream:
     ) -> None:
         self._fitted, self._metadata, self._settings = fitted, metadata, settings
         self._make_forecast = make_forecast
-        self._places = {name: place for place, name in enumerate(metadata.variables)}
+        self._columns = {name: column for column, name in enumerate(metadata.variables)}
         self._values = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)
         self._times: list[np.datetime64] = []
         self._count = 0
         self._search: BankStream | None = None
         self._present = np.zeros(0, dtype=np.int64)
-        self._first_slot = 0  # of the window that was searched last
+        self._first_slot = 0  # slot of the first step of the window that was searched last
         self._neighbors: Neighbors | None = None
 
     def __len__(self) -> int:
-        """Return how many steps have come in."""
+        """Return the number of steps added so far."""
         return self._count
 
     @property
     def ready(self) -> bool:
-        """Whether enough steps have come in for a forecast."""
+        """Whether there are enough steps for a forecast."""
         return self._count >= self._fitted.lookback
 
     @property
@@ -68,7 +68,7 @@ class ForecastStream:
     def push(
         self, step: Any, time: Any = None, *, absent: bool = False, levels: Sequence[float] | None = None
     ) -> Forecast | None:
-        """Take in one step and forecast from the last `lookback` of them.
+        """Add one step and forecast from the last `lookback` steps.
 
         Parameters
         ----------
@@ -76,15 +76,15 @@ class ForecastStream:
             a mapping or Series of names to readings, or an array [n] in the variables' order; a variable that is left
             out or NaN is absent
         time
-            when it was; needed at the first step when the model or the daily profile needs times, and then optional
+            the time of the step; needed at the first step if the model or the daily profile needs times, then optional
         absent, levels
             as in `SubsetForecaster.predict`
 
         Returns
         -------
-        Forecast, or None until `lookback` steps have come in
+        Forecast, or None until `lookback` steps have been added
         """
-        self._take(self._row(step), time)
+        self._add(self._row(step), time)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
     def extend(
@@ -96,7 +96,7 @@ class ForecastStream:
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast | None:
-        """Take in several steps at once and forecast from the last `lookback` of them.
+        """Add several steps at once and forecast from the last `lookback` steps.
 
         Parameters
         ----------
@@ -113,12 +113,12 @@ class ForecastStream:
             names=names,
             times=times,
         )
-        for place, row in enumerate(window.values):
-            self._take(row, None if window.times is None else window.times[place])
+        for number, row in enumerate(window.values):
+            self._add(row, None if window.times is None else window.times[number])
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
     def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
-        """Forecast from the steps that have come in, at any levels; the feed stays as it is."""
+        """Forecast from the last steps without adding one; the stream is not changed."""
         if not self.ready:
             raise InputError(
                 f"the stream has {self._count} of the {self._fitted.lookback} steps that a forecast needs: push more"
@@ -137,8 +137,8 @@ class ForecastStream:
         times = np.array(self._times[-steps:], dtype="datetime64[ns]") if self._times else None
         return self._values[len(self._values) - steps :].copy(), times
 
-    def _take(self, row: NDArray[np.float32], time: Any) -> None:
-        self._take_time(time)
+    def _add(self, row: NDArray[np.float32], time: Any) -> None:
+        self._add_time(time)
         self._values = np.concatenate([self._values[1:], row[None]])
         self._count += 1
         self._neighbors = None
@@ -150,23 +150,23 @@ class ForecastStream:
                 self._search = None
 
     def _nearest(self, present: NDArray[np.int64]) -> Neighbors:
-        """Return the neighbors of the steps in memory: of the last step alone while S stays the same."""
+        """Return the neighbors of the steps in memory; only the last step is searched while S stays the same."""
         fitted = self._fitted
         slots = self._slots(present)
-        moved_on = slots[0] == (self._first_slot + 1) % fitted.normalizer.slots  # a guessed hour may jump
-        again = self._search is None or not np.array_equal(present, self._present) or not moved_on
+        follows_last = slots[0] == (self._first_slot + 1) % fitted.normalizer.slots  # a guessed time of day may jump
+        search_all = self._search is None or not np.array_equal(present, self._present) or not follows_last
         self._first_slot = int(slots[0])
-        if again:
+        if search_all:
             k = min(self._settings.neighbors, len(fitted.bank))
             self._search = fitted.bank.stream(present, k, self._settings.exponent)
             self._present = present
         neighbors = None
-        for place in range(0 if again else fitted.lookback - 1, fitted.lookback):
-            step = self._values[None, place : place + 1, present]
-            normal = fitted.normalizer.normalize(step, slots[None, place : place + 1], present)
-            neighbors = self._search.push(normal[0, 0], shared=self._shared(place, slots))  # type: ignore[union-attr]
+        for position in range(0 if search_all else fitted.lookback - 1, fitted.lookback):
+            step = self._values[None, position : position + 1, present]
+            normal = fitted.normalizer.normalize(step, slots[None, position : position + 1], present)
+            neighbors = self._search.push(normal[0, 0], shared=self._shared(position, slots))  # type: ignore[union-attr]
         if neighbors is None:
-            raise RuntimeError("the search of the bank gave no answer after a whole window")
+            raise RuntimeError("the bank's stream returned no neighbors after a full window")
         return neighbors
 
     def _slots(self, present: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -180,12 +180,12 @@ class ForecastStream:
         first = fitted.normalizer.guess_slots(self._values[None][:, :, present], present)
         return (first[0] + np.arange(fitted.lookback)) % fitted.normalizer.slots
 
-    def _shared(self, place: int, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    def _shared(self, position: int, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
         features = self._features()
-        return self._fitted.shared_at(None if features is None else features[place], slots[place])
+        return self._fitted.shared_at(None if features is None else features[position], slots[position])
 
     def _row(self, step: Any) -> NDArray[np.float32]:
-        """Return one step over all variables, NaN where nothing came."""
+        """Return one step over all variables, NaN where there is no reading."""
         if hasattr(step, "to_dict") and not isinstance(step, Mapping):
             step = step.to_dict()
         row = self._named_row(step) if isinstance(step, Mapping) else self._plain_row(step)
@@ -195,13 +195,13 @@ class ForecastStream:
         return row
 
     def _named_row(self, step: Mapping[Any, Any]) -> NDArray[np.float32]:
-        unknown = [str(name) for name in step if str(name) not in self._places]
+        unknown = [str(name) for name in step if str(name) not in self._columns]
         if unknown:
             raise InputError(f"step names {unknown[0]!r}, which is not among the {self._fitted.n} variables")
         row = np.full(self._fitted.n, np.nan, dtype=np.float32)
         for name, value in step.items():
             try:
-                row[self._places[str(name)]] = np.nan if value is None else float(value)
+                row[self._columns[str(name)]] = np.nan if value is None else float(value)
             except (TypeError, ValueError):
                 raise InputError(f"step has {value!r} for {str(name)!r}, which is not a number") from None
         return row
@@ -218,8 +218,8 @@ class ForecastStream:
             )
         return row
 
-    def _take_time(self, time: Any) -> None:
-        """Keep the time of the step; one left out is one step after the last."""
+    def _add_time(self, time: Any) -> None:
+        """Store the time of the step; by default one step after the last."""
         moment = self._following_time() if time is None else self._checked_time(time)
         if moment is None:
             return
@@ -233,10 +233,10 @@ class ForecastStream:
                     f"time is needed at the first step: the model looks at {self._metadata.time_features[0]}"
                 )
             return None
-        follows = self._metadata.next_time(self._times[-1])
-        if follows is None:
-            raise InputError("time is needed at every step: the wrapper was fitted on a single one")
-        return follows
+        next_time = self._metadata.next_time(self._times[-1])
+        if next_time is None:
+            raise InputError("time is needed at every step: the wrapper was fitted on a single step")
+        return next_time
 
     def _checked_time(self, time: Any) -> np.datetime64:
         try:
@@ -245,16 +245,18 @@ class ForecastStream:
             raise InputError(f"time must be a moment such as '2024-01-01 12:00', got {time!r}") from None
         if self._count and not self._times:
             raise InputError(
-                "time was left out at earlier steps of this stream: begin a new stream and give it from the first step"
+                "time was not given at earlier steps of this stream: start a new stream and give it from the first step"
             )
         if self._times and moment <= self._times[-1]:
-            raise InputError(f"time must move on: {moment} is not after {self._times[-1]}, the step before")
+            raise InputError(
+                f"time must increase: {moment} is not after {self._times[-1]}, the time of the previous step"
+            )
         expected = self._metadata.next_time(self._times[-1]) if self._times else None
         if expected is not None and moment != expected:
             step = self._metadata.freq or self._metadata.step
             raise InputError(
                 f"time jumped from {self._times[-1]} to {moment}, and steps are {step} apart: push a step of NaN for "
-                "each that is missing, or begin a new stream"
+                "each missing step, or start a new stream"
             )
         return moment
 

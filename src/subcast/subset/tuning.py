@@ -1,6 +1,6 @@
 """Tuning: choose the settings on validation windows under random S.
 
-The work is sized in windows and passes of the model, so that a slow machine and a fast one choose the same settings.
+The amount of work is set in windows and model passes, so that slow and fast machines choose the same settings.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ REGRESSION_SHARES = (0.0, 0.5, 1.0)
 CORRECTIONS = (0.5, 0.0, 1.0)
 TEMPERATURES = (0.01, 0.1, 1.0, 10.0)
 BLENDS = np.linspace(0.0, 1.0, 21)
-DOUBT = 1.0  # standard errors by which something must be better than what is simpler
-BLOCKS = 10  # stretches of time over which a difference must be steady to count
-DRAWS = 3  # of S, for each share
-WINDOWS, LEAST_WINDOWS = 160, 24  # validation windows at effort 1, and at least
+DOUBT = 1.0  # standard errors by which a setting must beat a simpler one
+BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
+DRAWS = 3  # draws of S for each share
+WINDOWS, LEAST_WINDOWS = 160, 24  # validation windows at effort 1, and the smallest number
 _FIRST_NEIGHBORS = 20
 _SMALLEST_ERROR = 1e-12
 
@@ -49,42 +49,42 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One draw of S with its neighbors, for the widest search."""
+    """One draw of S with the largest number of neighbors that is tried."""
 
-    share: int  # its number among the settings' shares
+    share: int  # position of |S| / N in `Settings.shares`
     present: NDArray[np.int64]
     neighbors: Neighbors
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Settings and their error in each stretch of time, [blocks]."""
+    """Settings and their error in each block of time, [blocks]."""
 
     settings: Settings
     errors: NDArray[np.float64]
 
     def beats(self, other: Trial) -> bool:
-        """Return whether it is better by more than the difference varies from stretch to stretch."""
+        """Return whether the errors are smaller by more than the standard error over blocks of time."""
         difference = other.errors - self.errors
         return bool(difference.mean() > _doubt(difference))
 
 
 class Guard:
-    """A limit of time that only cuts tuning short; whether it did is remembered."""
+    """A time limit for tuning; `cut` is True once it has stopped tuning."""
 
     def __init__(self, seconds: float | None) -> None:
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.cut = False
 
     def stops(self) -> bool:
-        """Return whether the time is up."""
+        """Return whether the time limit is reached."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             self.cut = True
         return self.cut
 
 
 class Grid:
-    """The values to try: all of a grid, or only the one given by hand."""
+    """The values to try for a field: all of its grid, or only the one that the user gave."""
 
     def __init__(self, given: Sequence[str]) -> None:
         self.given = set(given)
@@ -100,7 +100,7 @@ class Tuner:
     Parameters
     ----------
     fitted
-        what forecasts
+        the fitted model and bank
     windows, index
         validation windows, and the numbers of those to use
     metric
@@ -126,34 +126,34 @@ class Tuner:
         return cases
 
     def complete(self, case: Case, settings: Settings) -> Completed:
-        """Return the windows completed with the first m of the neighbors."""
+        """Return the windows completed with the m nearest neighbors."""
         m = settings.neighbors
-        near = Neighbors(case.neighbors.index[:, :m], case.neighbors.distance[:, :m])
-        weights = weigh_by_distance(near, settings)
-        return complete(self.fitted, settings, self.arrived, case.present, near, weights)
+        nearest = Neighbors(case.neighbors.index[:, :m], case.neighbors.distance[:, :m])
+        weights = weigh_by_distance(nearest, settings)
+        return complete(self.fitted, settings, self.arrived, case.present, nearest, weights)
 
     def forecasts(
         self, case: Case, settings: Settings, expert: str, *, absent: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the forecast of the experts blended so far and that of one more, [b, h, s] each.
+        """Return the blended forecast of the experts before `expert` and the forecast of `expert`, [b, h, s] each.
 
-        Of the variables in S, or of the absent ones on request.
+        The variables are those in S, or the absent ones if `absent` is True.
         """
-        done = self.complete(case, settings)
+        completed = self.complete(case, settings)
         variables = self.fitted.others(case.present) if absent else case.present
-        first = next(iter(self.fitted.experts.values())).forecast(done, variables)
-        before = {name: rows for name, rows in settings.blend.items() if name != expert}
-        if any(before):
-            so_far = replace(done, settings=replace(settings, blend=before, blend_absent={}))
-            first = blend_experts(so_far, first) if not absent else first
-        return first, self.fitted.experts[expert].forecast(done, variables)
+        first = next(iter(self.fitted.experts.values())).forecast(completed, variables)
+        earlier_blend = {name: rows for name, rows in settings.blend.items() if name != expert}
+        if any(earlier_blend):
+            before_expert = replace(completed, settings=replace(settings, blend=earlier_blend, blend_absent={}))
+            first = blend_experts(before_expert, first) if not absent else first
+        return first, self.fitted.experts[expert].forecast(completed, variables)
 
     def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
         return self.errors_of_blocks(forecast, variables).mean(axis=0)
 
     def errors_of_blocks(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the same for each of some stretches of time, [blocks, h], whose mean is that of all windows."""
+        """Return the error of each step in each block of time, [blocks, h]; their mean is `errors`."""
         spread = self.fitted.normalizer.spread_of(variables)
         error = (forecast - self.targets[:, :, variables]) / spread
         error = np.abs(error) if self.metric == "mae" else error**2
@@ -166,7 +166,7 @@ class Tuner:
     def errors_of_shares(
         self, first: NDArray[np.float32], other: NDArray[np.float32], variables: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the error of each stretch and step for each share of the other forecast, [blends, blocks, h]."""
+        """Return the error of each block and step for each share of the other forecast, [blends, blocks, h]."""
         difference = other - first
         return np.stack([self.errors_of_blocks(first + np.float32(share) * difference, variables) for share in BLENDS])
 
@@ -184,18 +184,18 @@ def tune(
     seed: int = 0,
     progress: bool = True,
 ) -> tuple[Settings, dict[str, Any]]:
-    """Find the settings that were not given by hand.
+    """Tune the settings that the user did not give.
 
     Parameters
     ----------
     fitted
-        what forecasts
+        the fitted model and bank
     windows, index
         validation windows and the numbers of those that may be used
     settings
-        what to begin with
+        the initial settings
     given
-        the names of the fields set by hand, which stay
+        the names of the fields that the user gave, which are not changed
     metric, seed
         as in `Tuner`
     effort
@@ -208,7 +208,7 @@ def tune(
     Returns
     -------
     Settings and a report
-        what was chosen, and what was tried with its error
+        the chosen settings, and a report of the settings that were tried with their errors
     """
     begun = time.monotonic()
     guard, grid = Guard(seconds), Grid(given)
@@ -220,7 +220,7 @@ def tune(
         settings, tried = _tune_paper(tuner, settings, grid, guard)
     if guard.cut:
         warnings.warn(
-            f"tuning was cut short after {seconds:g} seconds, so that other settings may be chosen on another machine: "
+            f"tuning was cut short after {seconds:g} seconds, so another machine may choose other settings: "
             "give more seconds or a smaller effort",
             FitWarning,
             stacklevel=4,
@@ -276,9 +276,10 @@ def _tune_specialist(
         tuner.fitted.regressions.clear()
     if best is None:
         return settings, tried
-    found = best[1]
-    ridge = settings.ridge if found.regression_share == 0 else found.ridge
-    return replace(settings, exponent=found.exponent, ridge=ridge, regression_share=found.regression_share), tried
+    best_settings = best[1]
+    share = best_settings.regression_share
+    ridge = settings.ridge if share == 0 else best_settings.ridge
+    return replace(settings, exponent=best_settings.exponent, ridge=ridge, regression_share=share), tried
 
 
 def _specialist_candidates(first: Settings, settings: Settings, grid: Grid) -> list[Settings]:
@@ -290,7 +291,7 @@ def _specialist_candidates(first: Settings, settings: Settings, grid: Grid) -> l
 def _specialist_errors(
     tuner: Tuner, cases: Sequence[Case], candidate: Settings, settings: Settings, grid: Grid
 ) -> list[tuple[Settings, float]]:
-    """Return the specialist's error for each regression share; the completed windows serve all of them."""
+    """Return the specialist's error for each regression share, computed from the same completed windows."""
     first_ridge = grid("ridge", RIDGES, settings)[0]
     shares = [
         share
@@ -305,8 +306,8 @@ def _specialist_errors(
     for share in shares:
         trial = replace(widest, regression_share=share)
         errors = [
-            tuner.errors(specialist.forecast(replace(done, settings=trial), done.present), done.present)
-            for done in completed
+            tuner.errors(specialist.forecast(replace(windows, settings=trial), windows.present), windows.present)
+            for windows in completed
         ]
         results.append((trial, float(np.mean(errors))))
     return results
@@ -315,7 +316,7 @@ def _specialist_errors(
 def _tune_model(
     tuner: Tuner, settings: Settings, grid: Grid, guard: Guard, advance: Callable[[int], None]
 ) -> tuple[Settings, Tried]:
-    """Tune neighbors, then correction, by the blended error over all shares; the best blend comes with each."""
+    """Tune neighbors, then correction, by the error over all shares, each time with the best blend."""
     counts = grid("neighbors", NEIGHBORS, settings)
     corrections = grid("correction", CORRECTIONS, settings)
     settings = replace(settings, correction=corrections[0])
@@ -323,18 +324,18 @@ def _tune_model(
     first = _FIRST_NEIGHBORS if _FIRST_NEIGHBORS in counts else counts[0]
     best = trials.run(replace(settings, neighbors=first))
     advance(1)
-    for field, options, done in (("neighbors", counts, first), ("correction", corrections, corrections[0])):
+    for field, options, tried_option in (("neighbors", counts, first), ("correction", corrections, corrections[0])):
         for option in options:
-            if option == done or guard.stops():
+            if option == tried_option or guard.stops():
                 continue
             candidate = trials.run(replace(best.settings, **{field: option}))
             advance(1)
             best = candidate if candidate.beats(best) else best
-    chosen = best.settings
+    tuned = best.settings
     if "blend_absent" not in grid.given:
-        rows = _tune_absent(tuner, chosen, trials.cases)
-        chosen = replace(chosen, blend_absent={SPECIALIST: rows})
-    return chosen, trials.tried
+        rows = _tune_absent(tuner, tuned, trials.cases)
+        tuned = replace(tuned, blend_absent={SPECIALIST: rows})
+    return tuned, trials.tried
 
 
 class _ModelTrials:
@@ -346,57 +347,59 @@ class _ModelTrials:
         self._units: list[NDArray[np.float64]] = []  # the errors of the first trial, [h] for each share
 
     def run(self, candidate: Settings) -> Trial:
-        """Return the settings with their best blend, and the error in each stretch of time."""
-        everything = replace(candidate, blend=_whole_share(candidate, self.tuner.fitted.horizon))
+        """Return the settings with their best blend, and the error in each block of time."""
+        specialist_only = replace(candidate, blend=_specialist_alone(candidate, self.tuner.fitted.horizon))
         by_share: list[list[NDArray[np.float64]]] = [[] for _ in candidate.shares]
         for case in self.cases:
-            model, own = self.tuner.forecasts(case, everything, SPECIALIST)
-            by_share[case.share].append(self.tuner.errors_of_shares(model, own, case.present))
+            model, specialist = self.tuner.forecasts(case, specialist_only, SPECIALIST)
+            by_share[case.share].append(self.tuner.errors_of_shares(model, specialist, case.present))
         tables = [np.mean(errors, axis=0) for errors in by_share]  # [blends, blocks, h] for each share
         if not self._units:
             self._units = [np.maximum(table[0].mean(axis=0), _SMALLEST_ERROR) for table in tables]
-        given = candidate.blend.get(SPECIALIST, ()) if "blend" in self.grid.given else None
-        rows = given if given is not None else tuple(_steady_shares(table) for table in tables)
+        given_rows = candidate.blend.get(SPECIALIST, ()) if "blend" in self.grid.given else None
+        rows = given_rows if given_rows is not None else tuple(_steady_shares(table) for table in tables)
         blocks = self._blocks(tables, rows)
-        alone = float(np.mean([table[0].mean(axis=0) / unit for table, unit in zip(tables, self._units, strict=True)]))
+        model_error = float(
+            np.mean([table[0].mean(axis=0) / unit for table, unit in zip(tables, self._units, strict=True)])
+        )
         self.tried.append(
             {"part": "blend", "neighbors": candidate.neighbors, "correction": candidate.correction,
-             "error": float(blocks.mean()), "error_without_specialist": alone}
+             "error": float(blocks.mean()), "error_without_specialist": model_error}
         )  # fmt: skip
-        if given is not None:
+        if given_rows is not None:
             return Trial(candidate, blocks)
         return Trial(replace(candidate, blend={SPECIALIST: rows}), blocks)
 
     def _blocks(self, tables: Sequence[NDArray[np.float64]], rows: Rows) -> NDArray[np.float64]:
-        """Return the error of each stretch of time with a blend, mean over shares and steps, [blocks]."""
+        """Return the error of a blend in each block of time, the mean over shares and steps, [blocks]."""
         rows = rows or tuple((0.0,) * self.tuner.fitted.horizon for _ in tables)
         shares = zip(tables, rows, self._units, strict=True)
         return np.mean([(_at_shares(table, row) / unit).mean(axis=1) for table, row, unit in shares], axis=0)
 
 
-def _whole_share(settings: Settings, horizon: int) -> dict[str, Rows]:
-    """Return a blend in which the specialist has everything, so that all it needs is computed."""
+def _specialist_alone(settings: Settings, horizon: int) -> dict[str, Rows]:
+    """Return a blend in which the specialist has the full share, so that its regression is solved."""
     return {SPECIALIST: ((1.0,) * horizon,) * len(settings.shares)}
 
 
 def _tune_absent(tuner: Tuner, settings: Settings, cases: Sequence[Case]) -> Rows:
     """Return the specialist's shares for variables that are absent."""
-    everything = replace(settings, blend=_whole_share(settings, tuner.fitted.horizon))
+    specialist_only = replace(settings, blend=_specialist_alone(settings, tuner.fitted.horizon))
     rows = [(0.0,) * tuner.fitted.horizon for _ in settings.shares]
     for case in cases[::DRAWS]:
         absent = tuner.fitted.others(case.present)
         if absent.size:
-            model, own = tuner.forecasts(case, everything, SPECIALIST, absent=True)
-            rows[case.share] = _steady_shares(tuner.errors_of_shares(model, own, absent))
+            model, specialist = tuner.forecasts(case, specialist_only, SPECIALIST, absent=True)
+            rows[case.share] = _steady_shares(tuner.errors_of_shares(model, specialist, absent))
     return tuple(rows)
 
 
 def _tune_share(tuner: Tuner, settings: Settings, expert: str) -> Settings:
-    """Return the settings with one more expert's shares, against the blend of those before it."""
+    """Return the settings with the tuned shares of one more expert, mixed into the blend of those before it."""
     by_share: list[list[NDArray[np.float64]]] = [[] for _ in settings.shares]
     for case in tuner.cases(settings, settings.neighbors, DRAWS):
-        so_far, own = tuner.forecasts(case, settings, expert)
-        by_share[case.share].append(tuner.errors_of_shares(so_far, own, case.present))
+        blended, expert_forecast = tuner.forecasts(case, settings, expert)
+        by_share[case.share].append(tuner.errors_of_shares(blended, expert_forecast, case.present))
     rows = tuple(_steady_shares(np.mean(errors, axis=0)) for errors in by_share)
     return replace(settings, blend={**settings.blend, expert: rows})
 
@@ -404,7 +407,7 @@ def _tune_share(tuner: Tuner, settings: Settings, expert: str) -> Settings:
 def _steady_shares(errors: NDArray[np.float64]) -> tuple[float, ...]:
     """Return for each step the smallest share that is not clearly worse than the best, smoothed over steps.
 
-    `errors` is [blends, blocks, h]. What the best gains over it must exceed what the gain varies by.
+    `errors` is [blends, blocks, h]. A share is clearly worse if its loss exceeds the standard error of the loss.
     """
     shares = np.empty(errors.shape[2])
     for step in range(errors.shape[2]):
@@ -417,13 +420,13 @@ def _steady_shares(errors: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _doubt(differences: NDArray[np.float64]) -> float:
-    """Return what a mean difference over stretches of time may be by chance: `DOUBT` standard errors."""
+    """Return `DOUBT` standard errors of a mean difference over blocks of time."""
     count = len(differences)
     return float(DOUBT * differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
 
 
 def _at_shares(errors: NDArray[np.float64], row: Sequence[float]) -> NDArray[np.float64]:
-    """Return the errors [blocks, h] at the shares of a row, interpolated between those that were tried."""
+    """Return the errors [blocks, h] at the shares of a row, interpolated between the shares that were tried."""
     position = np.interp(row, BLENDS, np.arange(len(BLENDS)))  # [h]
     low = np.minimum(position.astype(int), len(BLENDS) - 2)
     weight = position - low

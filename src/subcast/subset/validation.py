@@ -1,4 +1,4 @@
-"""Validation windows in two parts that share no step: one to tune on, one to calibrate on."""
+"""Split validation windows into two groups that share no step: one for tuning, one for calibration."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ BLOCKS = (8, 4, 2)
 
 
 def split_validation(val: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of the windows to tune on and of those to calibrate on.
+    """Return the numbers of the windows for tuning and of those for calibration.
 
-    The steps are cut into blocks that go by turns to the one and the other, so that both see early and late days; a
-    window that would cross from block to block goes to neither. When there are too few steps for that, the first
-    half is for tuning and the second for calibration.
+    The steps are cut into blocks, used in turn for tuning and for calibration, so that both cover early and late days.
+    A window that lies in two blocks is left out. If there are too few steps for blocks, the first half of the windows
+    is for tuning and the second half for calibration.
 
     >>> from subcast.series import Series
     >>> val = Series(np.zeros((100, 1))).windows(lookback=3, horizon=2)
@@ -33,9 +33,9 @@ def split_validation(val: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]
             continue
         block = np.minimum(first // length, blocks - 1)
         last_step = np.where(block == blocks - 1, span, (block + 1) * length)
-        whole = first + size <= last_step
-        parts = tuple(np.flatnonzero(whole & (block % 2 == turn)) for turn in (0, 1))
-        if all(part.size for part in parts):
-            return parts[0], parts[1]
+        inside_block = first + size <= last_step
+        groups = tuple(np.flatnonzero(inside_block & (block % 2 == parity)) for parity in (0, 1))
+        if all(group.size for group in groups):
+            return groups[0], groups[1]
     half = (len(starts) + 1) // 2
     return np.arange(half), np.arange(half, len(starts))

@@ -1,4 +1,4 @@
-"""The model on the completed window: one pass, the wanted variables alone."""
+"""Tests of the model expert: one pass on the completed window, for the wanted variables only."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The experts of the package keep the protocol and are known by name."""
+"""Tests that the experts of subcast implement the protocol and are registered by name."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from subcast.subset.experts import EXPERTS, Expert
 
 
 @pytest.mark.parametrize("name", EXPERTS)
-def test_each_keeps_the_protocol(name):
+def test_each_expert_implements_the_protocol(name):
     expert = EXPERTS[name]()
     assert isinstance(expert, Expert)
     assert expert.name == name
     assert isinstance(EXPERTS[name].from_state(expert.state()), EXPERTS[name])
 
 
-def test_something_else_does_not():
+def test_an_object_of_another_class_does_not_implement_the_protocol():
     assert not isinstance(object(), Expert)

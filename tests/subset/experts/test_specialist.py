@@ -1,4 +1,4 @@
-"""The specialist: what followed the neighbors, and a regression on S, without the model."""
+"""Tests of the specialist: the neighbors' futures and a regression on S, without the model."""
 
 from dataclasses import replace
 

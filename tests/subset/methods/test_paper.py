@@ -1,4 +1,4 @@
-"""The published method against plain loops written from its description, and how often the model is run."""
+"""Tests of the published method against plain loops written from the paper, and of the number of model passes."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ def test_weights_sum_to_one(parts):
     np.testing.assert_allclose(found.weights.sum(axis=1), 1, atol=1e-5)
 
 
-def test_nothing_is_tuned_and_no_passes_are_spent_on_intervals(parts):
+def test_the_published_method_is_neither_tuned_nor_calibrated(parts):
     train, val, test = parts
     model = Counting()
     robust = sc.SubsetForecaster.paper(model, progress=False).fit(train, val)
@@ -109,7 +109,7 @@ def distinct(forecast):
     return set(forecast.neighbor_index.ravel().tolist())
 
 
-def test_a_training_window_is_forecast_once_whatever_is_asked(parts):
+def test_each_training_window_is_forecast_at_most_once(parts):
     train, _, test = parts
     model = Counting()
     robust = sc.SubsetForecaster.paper(model, progress=False).fit(train)
@@ -121,7 +121,7 @@ def test_a_training_window_is_forecast_once_whatever_is_asked(parts):
         seen |= distinct(found)
 
 
-def test_what_is_known_does_not_change_the_answer(parts):
+def test_known_neighbor_forecasts_do_not_change_the_result(parts):
     train, _, test = parts
     fresh = sc.SubsetForecaster.paper(mixing, progress=False).fit(train)
     used = sc.SubsetForecaster.paper(mixing, progress=False).fit(train)
@@ -130,7 +130,7 @@ def test_what_is_known_does_not_change_the_answer(parts):
 
 
 @pytest.mark.parametrize("weighting", ["uniform", "distance", "rank"])
-def test_only_fdw_asks_for_the_neighbors_own_forecasts(parts, weighting):
+def test_only_fdw_computes_forecasts_of_the_neighbors(parts, weighting):
     train, _, test = parts
     model = Counting()
     robust = sc.SubsetForecaster.paper(model, progress=False, weighting=weighting).fit(train)
@@ -146,7 +146,7 @@ def test_fitting_does_not_forecast_the_training_windows(parts):
     assert model.windows < 20
 
 
-def test_everything_present_is_the_plain_forecast(parts):
+def test_with_all_variables_present_it_is_the_plain_forecast(parts):
     train, _, test = parts
     model = Counting()
     robust = sc.SubsetForecaster.paper(model, progress=False).fit(train)

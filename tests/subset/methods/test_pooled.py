@@ -1,4 +1,4 @@
-"""The default method against plain loops, and what a user may rely on."""
+"""Tests of the default method against plain loops, and of its guarantees to users."""
 
 from dataclasses import replace
 
@@ -105,7 +105,7 @@ def test_holes_where_every_variable_came_against_loops(small):
     assert found.quality != "full"
 
 
-def test_what_arrived_reaches_the_model_to_the_bit(small):
+def test_readings_that_arrived_reach_the_model_to_the_bit(small):
     train, test = small
     robust = sc.SubsetForecaster(last_reading, settings=PLAIN, progress=False).fit(train)
     windows = np.array(test.readings)
@@ -117,7 +117,7 @@ def test_what_arrived_reaches_the_model_to_the_bit(small):
 
 
 @pytest.mark.parametrize("absent", [False, True])
-def test_one_pass_a_window(wave_parts, tuned, learned, absent):
+def test_the_model_runs_once_for_each_window(wave_parts, tuned, learned, absent):
     model = Counting(learned)
     robust = sc.SubsetForecaster(model, settings=tuned.settings_, progress=False).fit(wave_parts.train, wave_parts.val)
     for present in ([1], [0, 2, 5], [0, 1, 2, 3, 4]):
@@ -132,7 +132,7 @@ def test_one_pass_a_window(wave_parts, tuned, learned, absent):
 # Everything present
 
 
-def test_everything_present_is_the_plain_forecast(wave_parts, tuned, learned):
+def test_with_all_variables_present_it_is_the_plain_forecast(wave_parts, tuned, learned):
     test = wave_parts.test
     plain = learned(test.batch().inputs).astype(np.float32)
     for present in (None, range(6), np.ones(6, dtype=bool), list(test.series.variables)):
@@ -145,7 +145,7 @@ def test_everything_present_is_the_plain_forecast(wave_parts, tuned, learned):
     assert one.observed_share == 1
 
 
-def test_a_hole_elsewhere_in_the_batch_does_not_change_a_whole_window(wave_parts, tuned, learned):
+def test_a_missing_reading_in_another_window_does_not_change_a_complete_window(wave_parts, tuned, learned):
     windows = np.array(wave_parts.test.readings[:4])
     times = wave_parts.test.series.times[:4]
     windows[2, 1, 3] = np.nan
@@ -155,7 +155,7 @@ def test_a_hole_elsewhere_in_the_batch_does_not_change_a_whole_window(wave_parts
     assert np.isfinite(found.mean).all()
 
 
-def test_the_blend_fades_as_s_approaches_everything():
+def test_the_blend_fades_as_s_approaches_all_variables():
     n = 30
     train, _, test = waves(n=n, steps=500).split(LOOKBACK, HORIZON)
     heavy = replace(PLAIN, blend=((0.9,) * HORIZON,) * 3)
@@ -230,7 +230,7 @@ def test_present_by_names_numbers_and_mask(tuned, wave_parts):
     assert_same_forecast(tuned.predict_many(blank, times=times), base, atol=1e-5)
 
 
-def test_what_is_absent_is_not_looked_at(tuned, wave_parts):
+def test_readings_of_absent_variables_are_not_used(tuned, wave_parts):
     windows = np.array(wave_parts.test.readings[:10])
     times = wave_parts.test.series.times[:10]
     garbage = windows.copy()
@@ -256,7 +256,7 @@ def test_windows_of_a_series_arrays_and_single_windows_agree(tuned, wave_parts):
         np.testing.assert_array_equal(one.times, test.times[window])
 
 
-def test_inputs_stay_as_they_are(tuned, wave_parts):
+def test_inputs_are_not_changed(tuned, wave_parts):
     windows = hidden(wave_parts.test.readings[:5], [1, 4])
     windows[2, 3, 1] = np.nan
     kept = windows.copy()
@@ -265,7 +265,7 @@ def test_inputs_stay_as_they_are(tuned, wave_parts):
     np.testing.assert_array_equal(windows, kept)
 
 
-def test_without_times_the_hour_is_guessed_alike(tuned, wave_parts):
+def test_without_times_the_same_slot_is_guessed(tuned, wave_parts):
     windows = hidden(wave_parts.test.readings[:30], [0, 3])
     many = tuned.predict_many(windows)
     for window in (0, 13, 29):
@@ -288,7 +288,7 @@ def test_windows_without_the_time_features_are_refused():
 
 
 @pytest.mark.parametrize("present", [[1], None])
-def test_no_windows_no_forecasts(tuned, wave_parts, present):
+def test_zero_windows_give_zero_forecasts(tuned, wave_parts, present):
     assert tuned.predict_many(wave_parts.test[:0], present).mean.shape[:2] == (0, HORIZON)
 
 
@@ -303,7 +303,7 @@ def by_height(x):
 @pytest.mark.parametrize(
     "settings", [PLAIN, Settings.paper(), Settings.paper(weighting="uniform")], ids=["pooled", "FDW", "UW"]
 )
-def test_virtual_sensors_stand_in_their_own_columns(wave_parts, settings):
+def test_virtual_sensors_are_in_the_right_columns(wave_parts, settings):
     robust = sc.SubsetForecaster(by_height, settings=settings, progress=False).fit(wave_parts.train)
     found = robust.predict_many(wave_parts.test, [1, 4], absent=True)
     assert found.variables == ("wave-1", "wave-4", "wave-0", "wave-2", "wave-3", "wave-5")
@@ -327,7 +327,7 @@ def test_virtual_sensors_follow_the_truth(tuned, wave_parts):
     assert (ours[2:] < 0.75 * theirs[2:]).all()
 
 
-def test_asking_for_virtual_sensors_does_not_change_the_others(tuned, wave_parts):
+def test_virtual_sensors_do_not_change_the_forecast_of_the_present_variables(tuned, wave_parts):
     alone, both = tuned.predict_many(wave_parts.test, [0, 3]), tuned.predict_many(wave_parts.test, [0, 3], absent=True)
     np.testing.assert_allclose(both.mean[:, :, :2], alone.mean, atol=1e-5)
     np.testing.assert_allclose(both.bounds[..., :2], alone.bounds, atol=1e-5)
@@ -394,12 +394,12 @@ def test_other_settings_without_fitting_again(wave_parts, tuned, learned):
     [{"daily_profile": False}, {"time_of_day_weight": 0.5}, {"per_variable": False}, {"bank_share": 0.5}],
     ids=str,
 )
-def test_what_shapes_the_bank_cannot_change_afterwards(tuned, change):
+def test_settings_of_the_bank_cannot_be_changed_after_fit(tuned, change):
     with pytest.raises(sc.InputError, match=next(iter(change))):
         tuned.with_settings(replace(tuned.settings_, **change))
 
 
-def test_repr_tells_what_it_is(tuned):
+def test_repr_shows_the_model_and_the_settings(tuned):
     assert "not fitted" in repr(sc.SubsetForecaster(mixing))
     assert "training windows of 6 variables" in repr(tuned)
     assert (tuned.lookback, tuned.horizon, tuned.variables[0]) == (LOOKBACK, HORIZON, "wave-0")

@@ -1,6 +1,6 @@
-"""Experts: each forecasts from what arrived in a way of its own; the blend weighs them by what validation says.
+"""Experts: each makes a forecast from the variables in S; the blend mixes them with shares tuned on validation windows.
 
-The first expert is the wrapped model on the completed window. To add one, write a class that keeps the `Expert`
+The first expert is the wrapped model on the completed window. To add one, write a class that implements the `Expert`
 protocol, put it into `EXPERTS` (so that a saved wrapper can read it back), and give an instance to
 `SubsetForecaster(model, experts=[...])`.
 """

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class CompletedModel:
-    """f(completed window): absent variables are completed from the neighbors, then the model runs once."""
+    """The model, run once on the window completed from the neighbors."""
 
     name = "model"
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
-        """Learn nothing: the model is trained already."""
+        """Do nothing: the model is already trained."""
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the model's forecast of the completed windows, [b, h, s]."""
         return done.fitted.run(model_inputs(done), variables)
 
     def state(self) -> State:
-        """Return nothing: the model is kept by the wrapper."""
+        """Return an empty state: the wrapper saves the model."""
         return State()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What an expert offers."""
+"""The protocol of an expert."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Expert(Protocol):
-    """A way to forecast from a subset."""
+    """A forecaster that uses the completed windows of a subset."""
 
     @property
     def name(self) -> str:
-        """What settings and saved wrappers call it."""
+        """The name of the expert in settings and in saved wrappers."""
         ...
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
@@ -29,14 +29,17 @@ class Expert(Protocol):
         ...
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the forecast of some variables, present or absent, [b, h, s], raw units."""
+        """Return the forecast of `variables`, present or absent, [b, h, s], in raw units.
+
+        `done` holds the completed windows.
+        """
         ...
 
     def state(self) -> State:
-        """Return what is kept on disk."""
+        """Return the state to save."""
         ...
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the expert that `state` described; nothing in it may be executed."""
+        """Return the expert saved in `state`; must not execute anything from it."""
         ...

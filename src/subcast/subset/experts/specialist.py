@@ -1,4 +1,4 @@
-"""The specialist for S: what followed the neighbors, plus a ridge regression on S; no pass of the model."""
+"""The specialist for S: the neighbors' futures plus a ridge regression on S, without a pass of the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Specialist:
-    """The center of the neighbors' futures, corrected by what a regression makes of their error on S."""
+    """The median or mean of the neighbors' futures, corrected by a regression on their differences from S."""
 
     name = "specialist"
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
-        """Learn nothing of its own: bank and moments are fitted already."""
+        """Do nothing: the bank and the moments are already fitted."""
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of S or of the absent variables, [b, h, s]."""
@@ -35,7 +35,7 @@ class Specialist:
         return fitted.normalizer.restore(normal, slots, variables)
 
     def state(self) -> State:
-        """Return nothing: bank and moments are kept by the wrapper."""
+        """Return an empty state: the wrapper saves the bank and the moments."""
         return State()
 
     @classmethod

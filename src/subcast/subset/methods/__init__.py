@@ -1,4 +1,4 @@
-"""The two methods, each to be read from top to bottom: `paper` is the published one, `pooled` the default."""
+"""The two forecasting methods: `paper` is the published one, `pooled` is the default."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ _WINDOWS_AT_ONCE = 256
 
 
 class Method(Protocol):
-    """A way from windows and S to a forecast."""
+    """A method that forecasts windows from the variables in S."""
 
     def forecast(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, *, absent: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the forecast of S, then on request of the other variables, [b, h, s], and the weights [b, k]."""
+        """Return the forecast [b, h, s] and the weights of the neighbors [b, k].
+
+        The variables of the forecast are S, followed by the absent variables if `absent` is True.
+        """
         ...
 
 
@@ -39,7 +42,7 @@ class MethodForecast:
     neighbors
         the nearest training windows
     weights
-        [b, k], how much each counts
+        [b, k], the weight of each neighbor
     """
 
     mean: NDArray[np.float32]
@@ -61,32 +64,36 @@ def forecast_windows(
     absent: bool = False,
     neighbors: Neighbors | None = None,
 ) -> MethodForecast:
-    """Forecast any number of windows, some at a time.
+    """Forecast any number of windows, in batches.
 
     Parameters
     ----------
     fitted, settings
-        what was learned, and how it is used
+        the fitted model and bank, and the settings of the method
     arrived, present
         the windows, and S in increasing order
     absent
-        forecast the absent variables too
+        whether to forecast the absent variables too
     neighbors
-        the nearest training windows, when they are known already
+        the nearest training windows if they are known already; retrieved by default
+
+    Returns
+    -------
+    MethodForecast
     """
     if not len(arrived):
-        none = Neighbors(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
-        none = none if neighbors is None else neighbors
+        if neighbors is None:
+            neighbors = Neighbors(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
         mean = np.zeros((0, fitted.horizon, len(fitted.order(present, absent))), dtype=np.float32)
-        return MethodForecast(mean, none, none.distance)
+        return MethodForecast(mean, neighbors, neighbors.distance)
     if neighbors is None:
         neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
     method = make_method(fitted, settings)
     means, weights = [], []
     for first in range(0, len(arrived), _WINDOWS_AT_ONCE):
         batch = slice(first, first + _WINDOWS_AT_ONCE)
-        near = Neighbors(neighbors.index[batch], neighbors.distance[batch])
-        mean, weight = method.forecast(arrived[batch], present, near, absent=absent)
+        batch_neighbors = Neighbors(neighbors.index[batch], neighbors.distance[batch])
+        mean, batch_weights = method.forecast(arrived[batch], present, batch_neighbors, absent=absent)
         means.append(mean)
-        weights.append(weight)
+        weights.append(batch_weights)
     return MethodForecast(np.concatenate(means), neighbors, np.concatenate(weights))

@@ -1,10 +1,11 @@
-"""The published method (Chauhan et al., KDD 2022, section 4), in the order of its equations.
+"""The published method (Chauhan et al., KDD 2022, section 5 and algorithm 1), in the order of its equations.
 
-(4), (5)  retrieve: the m training windows nearest to the new one, comparing S alone (by the caller)
-          complete: each neighbor lends the readings of the variables that are absent
-          forecast: the model runs on every completed window
-(7), (8)  weight: softmax of the distance between the forecasts of the completed window and of the neighbor (FDW)
-          sum: the weighted mean of the forecasts
+Equations 4 and 5   The caller retrieves the m training windows X^NN nearest to the new window, comparing S alone.
+Section 5.1         Complete: X^new_i is the new window, with the absent variables borrowed from neighbor i.
+Algorithm 1         Forecast: Y^new_i = f(X^new_i), and Y^NN_i = f(X^NN_i) for the neighbor's own window.
+Equation 7          Compare: D_F(Y^new_i, Y^NN_i), the distance of the two forecasts on S.
+Equation 8          Weigh: w_i is the softmax of -D_F / tau (FDW).
+Algorithm 1         Combine: the forecast is the sum of w_i Y^new_i.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from subcast.weighting import forecast_distance, get_weighting, uniform
 
 @dataclass(frozen=True, eq=False)
 class PaperMethod:
-    """The published method, with given settings."""
+    """The published method: one completed window and one forecast for each neighbor.
+
+    Parameters
+    ----------
+    fitted
+        the model f, the bank of training windows and what was learned from them
+    settings
+        m (`neighbors`), b (`exponent`), tau (`temperature`) and the weighting
+    """
 
     fitted: Fitted
     settings: Settings
@@ -33,58 +42,95 @@ class PaperMethod:
     def forecast(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, *, absent: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the forecast of S, then on request of the other variables, [b, h, s], and the weights [b, k]."""
-        each = self.forecast_each(arrived, present, neighbors, self.fitted.order(present, absent))
-        mean, weights = self.weighted_sum(each, neighbors, present)
-        if self.settings.uses_experts:  # not published: the experts of the default method can be added
+        """Return the forecast [b, h, s] and the weights of the neighbors [b, k].
+
+        The variables of the forecast are S, followed by the absent variables if `absent` is True.
+        """
+        variables = self.fitted.order(present, absent)
+        new_forecasts = self.forecast_each(arrived, present, neighbors, variables)  # [b, k, h, s]
+        mean, weights = self.weighted_sum(new_forecasts, neighbors, present)
+        if self.settings.uses_experts:  # not in the paper: the experts of the default method can be added
             pooled_weights = weigh_by_distance(neighbors, self.settings)
-            done = complete(self.fitted, self.settings, arrived, present, neighbors, pooled_weights)
-            mean = blend_experts(done, mean)
+            completed = complete(self.fitted, self.settings, arrived, present, neighbors, pooled_weights)
+            mean = blend_experts(completed, mean)
         return mean, weights
 
     def forecast_each(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, wanted: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Complete the windows from each neighbor alone and forecast them, [b, k, h, s]."""
-        forecasts = []
-        for place in range(neighbors.index.shape[1]):
-            one = Neighbors(neighbors.index[:, place : place + 1], neighbors.distance[:, place : place + 1])
-            done = complete(self.fitted, self.settings, arrived, present, one, uniform(one.distance))
-            inputs = model_inputs(done, borrow_features=self.fitted.features_in_distance)
-            forecasts.append(self.fitted.run(inputs, wanted))
-        return np.stack(forecasts, axis=1)
+        """Return Y^new_i of the wanted variables for each neighbor i, [b, k, h, s]."""
+        new_forecasts = []
+        for i in range(neighbors.index.shape[1]):
+            neighbor = Neighbors(neighbors.index[:, i : i + 1], neighbors.distance[:, i : i + 1])
+            completed = complete(
+                self.fitted, self.settings, arrived, present, neighbor, weights=uniform(neighbor.distance)
+            )
+            new_window = model_inputs(completed, borrow_features=self.fitted.features_in_distance)  # X^new_i
+            new_forecasts.append(self.fitted.run(new_window, wanted))
+        return np.stack(new_forecasts, axis=1)
 
     def weighted_sum(
         self, each: NDArray[np.float32], neighbors: Neighbors, present: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weigh the forecasts [b, k, h, s] (S first; equations 7 and 8) and sum them: [b, h, s], and weights [b, k]."""
-        new = each[..., : len(present)]
-        evidence = ForecastEvidence(self.fitted, new, neighbors, present, self.settings.temperature)
-        weights = get_weighting(self.settings.weighting).weigh(evidence)
-        # Without a reading there is no neighbor: every completion is the usual window, and so is its forecast.
-        none = weights.sum(axis=1, keepdims=True) == 0
-        mean = np.einsum("bk,bkhs->bhs", np.where(none, 1 / weights.shape[1], weights), each).astype(np.float32)
-        return mean, weights
+        """Weigh the forecasts Y^new_i (equations 7 and 8) and return their weighted sum.
+
+        Parameters
+        ----------
+        each
+            [b, k, h, s], the forecasts from `forecast_each`; the variables in S come first
+        neighbors
+            the k nearest training windows
+        present
+            S, in increasing order
+
+        Returns
+        -------
+        NDArray
+            [b, h, s], the weighted sum
+        NDArray
+            [b, k], the weights
+        """
+        new_on_subset = each[..., : len(present)]
+        evidence = ForecastEvidence(self.fitted, new_on_subset, neighbors, present, self.settings.temperature)
+        weights = get_weighting(self.settings.weighting).weigh(evidence)  # [b, k]
+        # A window without a reading has no neighbor. All of its completions are the same, so the plain mean is taken.
+        no_neighbor = weights.sum(axis=1, keepdims=True) == 0
+        used_weights = np.where(no_neighbor, 1 / weights.shape[1], weights)
+        return np.einsum("bk,bkhs->bhs", used_weights, each).astype(np.float32), weights
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastEvidence:
-    """What a weighting may look at: distances on S, and in forecast space."""
+    """The distances that a weighting may use: on S, and between forecasts.
+
+    Parameters
+    ----------
+    fitted
+        the model, the bank and what was learned
+    new
+        [b, k, h, s], the forecasts Y^new_i of the variables in S
+    neighbors
+        the k nearest training windows
+    present
+        S, in increasing order
+    temperature
+        tau
+    """
 
     fitted: Fitted
-    new: NDArray[np.float32]  # [b, k, h, s]: the forecast of the window completed by each neighbor
+    new: NDArray[np.float32]
     neighbors: Neighbors
     present: NDArray[np.int64]
     temperature: float
 
     @property
     def distance(self) -> NDArray[np.float32]:
-        """[b, k], on S."""
+        """The distance of each neighbor on S (equation 4), [b, k]."""
         return self.neighbors.distance
 
     def forecast_distance(self) -> NDArray[np.float64]:
-        """Return [b, k], between each completed window's forecast and the neighbor's own (equation 7)."""
-        own = self.fitted.forecasts_of_neighbors(self.neighbors)[..., self.present]  # [b, k, h, s]
+        """Return D_F(Y^new_i, Y^NN_i), [b, k] (equation 7); infinite where there is no neighbor."""
+        neighbor_forecasts = self.fitted.forecasts_of_neighbors(self.neighbors)[..., self.present]  # [b, k, h, s]
         spread = self.fitted.normalizer.spread_of(self.present)
-        distance = forecast_distance(self.new / spread, own / spread)
+        distance = forecast_distance(self.new / spread, neighbor_forecasts / spread)
         return np.where(np.isnan(distance), np.inf, distance)
