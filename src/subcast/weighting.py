@@ -103,7 +103,7 @@ def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float6
     Returns
     -------
     NDArray
-        [b, k], the mean over steps and variables
+        [b, k], the mean over steps and variables; infinite where a forecast is NaN
 
     Examples
     --------
@@ -116,7 +116,8 @@ def forecast_distance(new: ArrayLike, neighbors: ArrayLike) -> NDArray[np.float6
     if new_forecasts.shape != neighbor_forecasts.shape:
         raise InputError(f"neighbors must have the shape of new, {new_forecasts.shape}, got {neighbor_forecasts.shape}")
     steps = np.arange(1, new_forecasts.shape[2] + 1, dtype=np.float64)[:, None]  # [h, 1]
-    return np.asarray((np.abs(new_forecasts.astype(np.float64) - neighbor_forecasts) / steps).mean(axis=(2, 3)))
+    distance = (np.abs(new_forecasts.astype(np.float64) - neighbor_forecasts) / steps).mean(axis=(2, 3))
+    return np.where(np.isnan(distance), np.inf, distance)
 
 
 def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) -> NDArray[np.float32]:
@@ -128,8 +129,7 @@ def by_forecast(new: ArrayLike, neighbors: ArrayLike, temperature: float = 0.1) 
     >>> by_forecast(new, [[[[0.0]], [[0.1]]]]).round(3)
     array([[0.731, 0.269]], dtype=float32)
     """
-    distance = forecast_distance(new, neighbors)
-    return by_distance(np.where(np.isnan(distance), np.inf, distance), temperature)
+    return by_distance(forecast_distance(new, neighbors), temperature)
 
 
 def by_rank(distance: ArrayLike) -> NDArray[np.float32]:
@@ -186,6 +186,28 @@ WEIGHTINGS: dict[str, Weighting] = {
     "rank": Weighting(_weigh_by_rank),
 }
 """Weightings by the name that the setting `weighting` takes: UW, DDW, FDW and the rank-order centroid."""
+
+
+def weigh(
+    weighting: str | Weighting | Callable[[Evidence], NDArray[np.float32]], evidence: Evidence
+) -> NDArray[np.float32]:
+    """Return the weights of the neighbors, [b, k], and check them.
+
+    They must be at least 0 and sum to 1 for each window, or to 0 where there is no neighbor.
+    """
+    weights = np.asarray(get_weighting(weighting).weigh(evidence), dtype=np.float32)
+    if weights.shape != evidence.distance.shape:
+        raise InputError(f"weighting must return weights [b, k] = {evidence.distance.shape}, got {weights.shape}")
+    total = weights.sum(axis=1)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("weighting must return weights of at least 0, got negative or non-finite ones")
+    wrong = ~(np.isclose(total, 1, atol=1e-3) | (total == 0))
+    if wrong.any():
+        raise InputError(
+            f"weighting must return weights that sum to 1 for each window (0 without neighbors), got "
+            f"{total[wrong][0]:g}: divide them by their sum"
+        )
+    return weights
 
 
 def get_weighting(weighting: str | Weighting | Callable[[Evidence], NDArray[np.float32]]) -> Weighting:

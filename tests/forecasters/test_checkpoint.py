@@ -29,10 +29,11 @@ def page_of(folder):
     return json.loads(json.loads((folder / PAGE).read_text())["page"])
 
 
-def write_page(folder, page):
+def write_page(folder, page, version=folders.FORMAT):
     """Write a page with the right checksum, as somebody would who changes it on purpose."""
     text = json.dumps(page)
-    (folder / PAGE).write_text(json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}))
+    outside = {"format": version, "checksum": zlib.crc32(text.encode()), "page": text}
+    (folder / PAGE).write_text(json.dumps(outside))
 
 
 def change(folder, **fields):
@@ -127,7 +128,7 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_newer_format(self, folder):
-        write_page(folder, {**page_of(folder), "format": folders.FORMAT + 1})
+        write_page(folder, page_of(folder), version=folders.FORMAT + 1)
         with pytest.raises(DataError, match=r"is of format 2, and this version .* reads format 1: install a newer"):
             load_forecaster(folder)
 

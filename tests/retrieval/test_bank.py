@@ -185,8 +185,8 @@ def test_an_open_bank_keeps_its_readings_when_another_is_saved_over_it(tmp_path)
 
 
 def test_a_bank_of_another_format_is_refused_and_can_be_saved_over(tmp_path):
-    page = json.dumps({"kind": "bank", "format": 0, "facts": {}, "arrays": {"rows": {"file": "rows.npy"}}, "blobs": {}})
-    (tmp_path / "bank.json").write_text(json.dumps({"checksum": zlib.crc32(page.encode()), "page": page}))
+    page = json.dumps({"kind": "bank", "facts": {}, "arrays": {"rows": {"file": "rows.npy"}}, "blobs": {}})
+    (tmp_path / "bank.json").write_text(json.dumps({"format": 0, "checksum": zlib.crc32(page.encode()), "page": page}))
     (tmp_path / "rows.npy").write_bytes(b"old")
     with pytest.raises(
         DataError, match="is of format 0, and this version of subcast reads format 1: save it again with this version"

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import subcast as sc
-from subcast.errors import InputError
+from subcast.errors import DataError, InputError
 from subcast.retrieval import Bank, LagMoments, Neighbors
 from subcast.storage.state import State
+from subcast.subset.saving import BANKS
 from subset.examples import HORIZON, LOOKBACK, mixing, waves
 
 BLEND = ((0.3, 0.4, 0.5),) * 3
@@ -149,3 +150,34 @@ def test_a_bank_of_other_sizes_is_refused(parts):
         sc.SubsetForecaster(mixing, bank=short, progress=False).fit(parts.train)
     with pytest.raises(InputError, match=r"bank must implement the protocol subcast\.retrieval\.Bank, got list"):
         sc.SubsetForecaster(mixing, bank=[], progress=False).fit(parts.train)
+
+
+def test_a_bank_of_other_readings_or_without_room_for_the_horizon(parts):
+    values, starts = parts.train.series.values, np.asarray(parts.train.starts)
+    other = sc.WindowBank(values + 1, LOOKBACK, starts=starts)
+    with pytest.raises(InputError, match="bank must hold the raw readings of train, and its window at step"):
+        sc.SubsetForecaster(mixing, bank=other, progress=False).fit(parts.train)
+    with pytest.raises(InputError, match="bank must leave room for the 3 steps that follow each window"):
+        sc.SubsetForecaster(mixing, bank=sc.WindowBank(values, LOOKBACK), progress=False).fit(parts.train)
+
+
+def test_it_is_saved_and_loaded_with_a_reader(banks, parts, tmp_path, monkeypatch):
+    own = banks[2]
+    own.save(tmp_path / "plant")
+    with pytest.raises(DataError, match="a bank of kind 'list', which has no reader here"):
+        sc.load(tmp_path / "plant", model=mixing)
+    monkeypatch.setitem(BANKS, "list", lambda state: own.fitted_.bank)
+    loaded = sc.load(tmp_path / "plant", model=mixing)
+    np.testing.assert_array_equal(
+        loaded.predict_many(parts.test[:3], [0, 3]).mean, own.predict_many(parts.test[:3], [0, 3]).mean
+    )
+
+
+def test_errors_of_the_users_model_come_through(banks, tmp_path):
+    banks[0].save(tmp_path / "plant")
+
+    def broken(x):
+        raise TypeError("my model broke")
+
+    with pytest.raises(TypeError, match="my model broke"):
+        sc.load(tmp_path / "plant", model=broken)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import subcast as sc
-from subcast.errors import DataError
+from subcast.errors import DataError, InputError
 from subcast.storage.state import State
 from subcast.subset.experts import EXPERTS, Expert
 from subset.examples import last_reading, waves
@@ -58,19 +58,72 @@ def test_an_expert_with_the_full_share_is_the_forecast(parts):
     np.testing.assert_allclose(found.mean, np.broadcast_to(means, found.mean.shape), rtol=1e-5)
 
 
-def test_tuning_finds_its_share(parts):
-    """Beside a useless model the climate earns a share; a share of nothing would be the same forecast without it."""
+class Seer(Climate):
+    """What really happens next, read from the whole series: any blend must give it nearly everything."""
 
-    def useless(x):
-        return np.full((len(x), 3, x.shape[2]), 1000.0)
+    name = "seer"
 
-    robust = sc.SubsetForecaster(useless, experts=[Climate()], progress=False).fit(parts.train, parts.val)
-    rows = robust.settings_.blend["climate"]
-    assert np.shape(rows) == (3, 3)
-    without = sc.SubsetForecaster(useless, progress=False).fit(parts.train, parts.val)
-    truth = parts.test.targets[:, :, PRESENT]
-    errors = [np.nanmean(np.abs(r.predict_many(parts.test, PRESENT).mean - truth)) for r in (robust, without)]
-    assert errors[0] <= errors[1] * 1.02
+    def forecast(self, done, variables):
+        series = waves(steps=600)
+        ahead = done.fitted.lookback + np.arange(done.fitted.horizon)
+        first = [int(np.flatnonzero(series.values[:, 0] == window[0, 0])[0]) for window in done.arrived.values]
+        return np.stack([series.values[start + ahead][:, variables] for start in first])
+
+
+def test_tuning_gives_a_good_expert_nearly_everything(parts):
+    robust = sc.SubsetForecaster(last_reading, experts=[Climate(), Seer()], progress=False).fit(parts.train, parts.val)
+    assert set(robust.settings_.blend) == {"specialist", "climate", "seer"}
+    assert np.min(robust.settings_.blend["seer"]) > 0.8
+    assert np.min(robust.settings_.blend_absent["seer"]) > 0.8
+    assert np.max(robust.settings_.blend["climate"]) < 0.3
+    assert [trial["expert"] for trial in robust.report_["tried"] if trial["part"] == "expert"] == ["climate", "seer"]
+
+
+def test_a_second_fit_does_not_change_the_first_wrapper(parts):
+    shared = Climate()
+    settings = sc.Settings(blend=whole_share(parts))
+    first = sc.SubsetForecaster(last_reading, experts=[shared], settings=settings, progress=False).fit(parts.train)
+    before = first.predict_many(parts.test, PRESENT).mean
+    other = waves(steps=600, seed=9).split(6, 3).train
+    sc.SubsetForecaster(last_reading, experts=[shared], settings=settings, progress=False).fit(other)
+    np.testing.assert_array_equal(first.predict_many(parts.test, PRESENT).mean, before)
+
+
+@pytest.mark.parametrize(
+    ("experts", "words"),
+    [
+        ([3], "experts must be objects with name, fit, forecast"),
+        ([Climate(), Climate()], "got 'climate' twice"),
+        ([type("Specialist", (Climate,), {"name": "specialist"})()], "got 'specialist' twice"),
+        ([type("Odd", (Climate,), {"name": "a/b"})()], "letters, digits and underscores, got 'a/b'"),
+    ],
+    ids=["no expert", "twice", "our name", "slash"],
+)
+def test_bad_experts_in_a_sentence(parts, experts, words):
+    with pytest.raises(InputError, match=words):
+        sc.SubsetForecaster(last_reading, experts=experts, progress=False).fit(parts.train)
+
+
+def test_a_blend_that_names_nobody(parts):
+    wrong = sc.Settings(blend={"nope": ((1.0,) * 3,) * 3})
+    with pytest.raises(InputError, match="blend names the expert 'nope', and there are model, specialist"):
+        sc.SubsetForecaster(last_reading, settings=wrong, progress=False).fit(parts.train)
+    robust = sc.SubsetForecaster(last_reading, settings=sc.Settings(), progress=False).fit(parts.train)
+    with pytest.raises(InputError, match="blend names the expert 'nope'"):
+        robust.with_settings(wrong)
+
+
+def test_a_forecast_of_another_shape(parts):
+    class Short(Climate):
+        name = "climate"
+
+        def forecast(self, done, variables):
+            return np.zeros((1, 1, 1), dtype=np.float32)
+
+    settings = sc.Settings(blend=whole_share(parts))
+    robust = sc.SubsetForecaster(last_reading, experts=[Short()], settings=settings, progress=False).fit(parts.train)
+    with pytest.raises(InputError, match=r"the expert 'climate' must return forecasts \[b, h, s\]"):
+        robust.predict_many(parts.test, PRESENT)
 
 
 def test_it_is_saved_and_loaded(parts, tmp_path, monkeypatch):
@@ -82,6 +135,8 @@ def test_it_is_saved_and_loaded(parts, tmp_path, monkeypatch):
         sc.load(tmp_path / "plant", model=last_reading)
     monkeypatch.setitem(EXPERTS, "climate", Climate)
     loaded = sc.load(tmp_path / "plant", model=last_reading)
-    np.testing.assert_array_equal(
-        loaded.predict_many(parts.test, PRESENT).mean, robust.predict_many(parts.test, PRESENT).mean
-    )
+    expected = robust.predict_many(parts.test, PRESENT).mean
+    np.testing.assert_array_equal(loaded.predict_many(parts.test, PRESENT).mean, expected)
+    np.testing.assert_array_equal(loaded.fit(parts.train).predict_many(parts.test, PRESENT).mean, expected)
+    other = robust.with_settings(sc.Settings())
+    assert [expert.name for expert in other.experts] == ["climate"]

@@ -5,6 +5,7 @@ import pytest
 
 import subcast as sc
 from subcast.adapters import adapt
+from subcast.errors import InputError
 from subcast.forecasters.protocol import Abilities, AbleForecaster, Forecaster
 from subcast.storage.state import State
 from subset.examples import HORIZON, LOOKBACK, mixing, waves
@@ -97,3 +98,37 @@ def test_declared_abilities_are_used(parts):
     assert (partial_inputs(robust)(parts.test, np.array(PRESENT)) == 7).all()
     plain = sc.SubsetForecaster(Plain(), settings=sc.Settings(), progress=False).fit(parts.train)
     assert not (partial_inputs(plain)(parts.test, np.array(PRESENT)) == 7).any()
+
+
+class Crowded(WithPredict):
+    """`wanted` is not the second argument."""
+
+    def predict(self, x, present=None, wanted=None):
+        assert present is None
+        forecasts = mixing(x)
+        return forecasts if wanted is None else forecasts[:, :, wanted]
+
+
+class KeywordOnly(WithPredict):
+    variables = None
+
+    def predict(self, x, *, wanted=None):
+        forecasts = mixing(x)
+        return forecasts if wanted is None else forecasts[:, :, wanted]
+
+
+@pytest.mark.parametrize("model", [Crowded(), KeywordOnly()], ids=["third", "keyword"])
+def test_wanted_is_passed_by_name(parts, model):
+    ours = sc.SubsetForecaster(model, settings=sc.Settings(), progress=False).fit(parts.train)
+    plain = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(parts.train)
+    np.testing.assert_array_equal(
+        ours.predict_many(parts.test, PRESENT).mean, plain.predict_many(parts.test, PRESENT).mean
+    )
+
+
+def test_abilities_without_their_members_are_refused(parts):
+    class Half(Plain):
+        abilities = Abilities(missing=True)
+
+    with pytest.raises(InputError, match="declares abilities, so it must have forecast_partial, state"):
+        sc.SubsetForecaster(Half(), progress=False).fit(parts.train)

@@ -66,3 +66,30 @@ def test_a_function_cannot_be_saved(parts, tmp_path):
 def test_an_unknown_name_is_refused():
     with pytest.raises(InputError, match="weighting must be one of uniform, distance, forecast, rank or a function"):
         sc.Settings(weighting="nearset")
+
+
+class TestWrongWeights:
+    """A weighting that returns something else than weights is refused in a sentence, in both methods."""
+
+    @pytest.mark.parametrize("paper", [False, True], ids=["pooled", "paper"])
+    @pytest.mark.parametrize(
+        ("weighting", "words"),
+        [
+            (lambda evidence: np.ones_like(evidence.distance), "sum to 1 for each window"),
+            (lambda evidence: np.full_like(evidence.distance, np.nan), "got negative or non-finite ones"),
+            (lambda evidence: -np.ones_like(evidence.distance), "got negative or non-finite ones"),
+            (lambda evidence: np.ones(3), r"must return weights \[b, k\]"),
+        ],
+        ids=["sums", "nan", "negative", "shape"],
+    )
+    def test_it_is_refused(self, parts, paper, weighting, words):
+        settings = sc.Settings.paper(weighting=weighting) if paper else sc.Settings(weighting=weighting)
+        robust = fitted(parts, settings=settings)
+        with pytest.raises(InputError, match=words):
+            robust.predict_many(parts.test, PRESENT)
+
+    @pytest.mark.parametrize("paper", [False, True], ids=["pooled", "paper"])
+    def test_everything_present_needs_no_weights(self, parts, paper):
+        settings = sc.Settings.paper(weighting=agreeing) if paper else sc.Settings(weighting=nearest_only)
+        robust = fitted(parts, settings=settings)
+        assert robust.predict_many(parts.test).quality == "full"

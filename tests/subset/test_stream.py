@@ -1,5 +1,7 @@
 """Tests of live streams: every step gives the same forecast as `predict` on the window."""
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -325,3 +327,22 @@ class TestFeeds:
         assert_one_sentence(error, "jumped")
         assert len(feed) == 10
         np.testing.assert_array_equal(feed.forecast().mean, before)
+
+    def test_a_later_fit_does_not_change_a_stream(self, wave_parts, learned, frame):
+        robust = sc.SubsetForecaster(learned, settings=sc.Settings(), progress=False).fit(wave_parts.train)
+        feed = robust.stream(frame.iloc[:10])
+        expected = robust.stream(frame.iloc[:11]).forecast().mean
+        robust.fit(wave_parts.train[:60])
+        np.testing.assert_array_equal(feed.push(frame.iloc[10], frame.index[10]).mean, expected)
+
+    def test_it_starts_again_from_an_outage(self, tuned, frame):
+        feed = tuned.stream(frame.iloc[:8])
+        for time in frame.index[8:14]:
+            with contextlib.suppress(InputError):
+                feed.push({}, time)
+        values, times = feed.readings()
+        assert np.isnan(values).all()
+        again = tuned.stream(values, times=times)
+        assert len(again) == 6
+        one, other = (stream.push(frame.iloc[14], frame.index[14]) for stream in (feed, again))
+        np.testing.assert_array_equal(one.mean, other.mean)

@@ -140,7 +140,8 @@ class AdaptedForecaster:
                     "run on complete windows only: fill them first"
                 )
             if self.takes_wanted:
-                forecasts[first : first + len(batch)] = self._checked(self.run(batch, wanted), batch.shape, count)
+                result = self.run(batch, wanted=wanted)
+                forecasts[first : first + len(batch)] = self._checked(result, batch.shape, count)
             else:
                 all_forecasts = self._checked(self.run(batch), batch.shape, windows.shape[2])
                 forecasts[first : first + len(batch)] = all_forecasts if wanted is None else all_forecasts[:, :, wanted]

@@ -17,7 +17,7 @@ from subcast.adapters.pytorch import from_torch
 from subcast.adapters.sklearn import from_sklearn
 from subcast.errors import DataNotFoundError, InputError, missing_extra
 from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
-from subcast.forecasters.protocol import AbleForecaster
+from subcast.forecasters.protocol import Abilities, AbleForecaster
 from subcast.names import listed, plural
 
 _ACCEPTED = (
@@ -79,6 +79,7 @@ def _adapted(model: Any, lookback: int, horizon: int, variables: tuple[str, ...]
     if isinstance(model, AbleForecaster):
         return model
     if _has_sizes(model):
+        _refuse_half_declared(model)
         return _from_sized_object(model)
     if hasattr(model, "predict") and hasattr(model, "n_features_in_"):
         return from_sklearn(model, **sizes, n_features=n_features or 1)
@@ -131,10 +132,21 @@ def _from_sized_object(model: Any) -> AdaptedForecaster:
         lookback=model.lookback,
         horizon=model.horizon,
         kind=type(model).__name__,
-        variables=tuple(model.variables),
+        variables=tuple(model.variables or ()),
         n_features=getattr(model, "n_features", None),
         n_variables=getattr(model, "n_variables", None),
         takes_wanted=_takes(run, "wanted"),
+    )
+
+
+def _refuse_half_declared(model: Any) -> None:
+    """Raise if an object declares abilities but lacks the members that go with them."""
+    if not isinstance(getattr(model, "abilities", None), Abilities):
+        return
+    missing = [name for name in ("forecast_partial", "state", "__call__") if not hasattr(model, name)]
+    raise InputError(
+        f"the {type(model).__name__} declares abilities, so it must have forecast_partial, state and a call as "
+        f"subcast.forecasters.protocol.AbleForecaster describes: {', '.join(missing)} is missing"
     )
 
 

@@ -56,13 +56,12 @@ def save_state(folder: str | os.PathLike[str], kind: str, state: State, *, besid
             text = json.dumps(
                 {
                     "kind": kind,
-                    "format": FORMAT,
                     "facts": state.facts,
                     "arrays": _write_arrays(folder, kind, token, state.arrays, written),
                     "blobs": _write_blobs(folder, kind, token, state.blobs, written),
                 }
             )
-            _write_new(sealed, json.dumps({"checksum": zlib.crc32(text.encode()), "page": text}).encode())
+            _write_new(sealed, _sealed(text))
             old = _files_named_by(page)
             if handle is not None:  # files left by a process that was killed while saving
                 old |= {path for path in folder.iterdir() if _is_saved_file(path, kind)}
@@ -105,6 +104,11 @@ def _write_blobs(
         _write_new(path, blob)
         described[name] = {"file": path.name, **_marks(path)}
     return described
+
+
+def _sealed(text: str) -> bytes:
+    """Return the page with its format, which is read first, and its checksum."""
+    return json.dumps({"format": FORMAT, "checksum": zlib.crc32(text.encode()), "page": text}).encode()
 
 
 def _write_new(path: Path, content: bytes) -> None:
@@ -226,21 +230,27 @@ def _read_page(path: Path, folder: Path, kind: str) -> bytes:
 def _unsealed(sealed: bytes, path: Path, kind: str) -> dict[str, Any]:
     try:
         envelope = json.loads(sealed)
+        _refuse_other_format(envelope["format"], path)
         text = envelope["page"]
         if zlib.crc32(text.encode()) != envelope["checksum"]:
             raise ValueError
         page: dict[str, Any] = json.loads(text)
-        saved_kind, saved_format = page["kind"], page["format"]
+        saved_kind = page["kind"]
+    except DataError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} is damaged or was changed by hand: save the {kind} again") from None
     if saved_kind != kind:
         raise DataError(f"{path} is a {saved_kind}, not a {kind}: give a folder that holds a {kind}")
-    if saved_format != FORMAT:
-        advice = "install a newer subcast" if saved_format > FORMAT else "save it again with this version"
-        raise DataError(
-            f"{path} is of format {saved_format}, and this version of subcast reads format {FORMAT}: {advice}"
-        )
     return page
+
+
+def _refuse_other_format(saved: Any, path: Path) -> None:
+    if not isinstance(saved, int) or isinstance(saved, bool):
+        raise ValueError(saved)
+    if saved != FORMAT:
+        advice = "install a newer subcast" if saved > FORMAT else "save it again with this version"
+        raise DataError(f"{path} is of format {saved}, and this version of subcast reads format {FORMAT}: {advice}")
 
 
 def _checked_file(path: Path, marks: dict[str, Any], verify: bool, advice: str) -> None:

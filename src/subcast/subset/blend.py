@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from subcast.errors import InputError
+
+if TYPE_CHECKING:
+    from subcast.subset.completion import Completed
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -65,5 +72,36 @@ class Blend:
         for expert in self.rows:
             share = self.share_of(expert, present_share).astype(np.float32)[:, None]  # [h, 1]
             if share.any():
-                mean = (1 - share) * mean + share * others[expert]()
+                forecast = others[expert]()
+                if forecast.shape != mean.shape:
+                    raise InputError(
+                        f"the expert {expert!r} must return forecasts [b, h, s] = {mean.shape}, got {forecast.shape}"
+                    )
+                mean = (1 - share) * mean + share * forecast
         return mean
+
+
+def blend_experts(done: Completed, first: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Blend the first expert's forecast with those of the other experts.
+
+    Parameters
+    ----------
+    done
+        the completed windows
+    first
+        [b, h, s], the first expert's forecast of S, followed by that of the absent variables if they are wanted
+
+    Returns
+    -------
+    NDArray
+        [b, h, s], the blended forecast of the same variables
+    """
+    fitted, settings, n_present = done.fitted, done.settings, len(done.present)
+    blended = []
+    for absent, first_forecast in ((False, first[:, :, :n_present]), (True, first[:, :, n_present:])):
+        if first_forecast.shape[2]:  # the absent variables are not always wanted
+            variables = fitted.others(done.present) if absent else done.present
+            forecasts = {name: partial(expert.forecast, done, variables) for name, expert in fitted.experts.items()}
+            blend = settings.blend_of(absent=absent)
+            blended.append(blend.combine(first_forecast, forecasts, n_present / fitted.n))
+    return np.concatenate(blended, axis=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -13,6 +13,7 @@ from subcast.windows import Windows
 
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
+    from subcast.subset.settings import Settings
 
 PROBES = 4
 _HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
@@ -99,6 +100,21 @@ def check_fit_windows(train: Windows, val: Windows | None) -> None:
         raise InputError("val and train have different time features: cut both with the same split")
     if len(val):
         refuse_overlap(train, val)
+
+
+def check_blend(settings: Settings, horizon: int, experts: Collection[str]) -> None:
+    """Raise unless the blends name experts that exist and have an entry for each step ahead in every row."""
+    for name in ("blend", "blend_absent"):
+        for expert, rows in getattr(settings, name).items():
+            if expert not in experts:
+                raise InputError(
+                    f"{name} names the expert {expert!r}, and there are {', '.join(experts)}: pass it in experts="
+                )
+            short = next((row for row in rows if len(row) != horizon), None)
+            if short is not None:
+                raise InputError(
+                    f"{name} must have an entry for each of the {horizon} steps ahead in every row, got {len(short)}"
+                )
 
 
 def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:

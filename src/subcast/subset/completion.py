@@ -13,7 +13,7 @@ from subcast.subset.arrived import Arrived
 from subcast.subset.fitted import Fitted
 from subcast.subset.regression import Regression
 from subcast.subset.settings import Settings
-from subcast.weighting import get_weighting
+from subcast.weighting import get_weighting, weigh
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ def weigh_by_distance(neighbors: Neighbors, settings: Settings) -> NDArray[np.fl
 
     A weighting that needs forecasts is replaced by uniform weights.
     """
-    weighting = get_weighting("uniform" if get_weighting(settings.weighting).needs_forecasts else settings.weighting)
-    return weighting.weigh(DistanceEvidence(neighbors.distance, settings.temperature))
+    weighting = "uniform" if get_weighting(settings.weighting).needs_forecasts else settings.weighting
+    return weigh(weighting, DistanceEvidence(neighbors.distance, settings.temperature))
 
 
 def complete(

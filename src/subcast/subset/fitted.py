@@ -271,6 +271,16 @@ def _check_bank(bank: Bank, train: Windows, settings: Settings) -> None:
         raise InputError(
             f"bank must hold windows of the training series (lookback, variables, steps = {expected}), got {sizes}"
         )
+    if len(bank) and int(bank.starts.max()) + train.lookback + train.horizon > bank.n_steps:
+        raise InputError(
+            f"bank must leave room for the {train.horizon} steps that follow each window: give it starts=train.starts"
+        )
+    for place in {0, len(bank) // 2, len(bank) - 1} if len(bank) else set():
+        start = int(bank.starts[place])
+        readings = train.series.values[start : start + train.lookback]
+        window = bank.paths(np.array([place]), np.arange(bank.n), train.lookback)[0]
+        if not np.allclose(window, readings, rtol=1e-5, equal_nan=True):
+            raise InputError(f"bank must hold the raw readings of train, and its window at step {start} differs")
     if settings.bank_share < 1:
         raise InputError(
             "bank_share cannot be used with a bank of your own: leave out bank_share, or give a smaller bank"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -20,6 +21,7 @@ from subcast.retrieval import Bank, Neighbors
 from subcast.storage.state import State
 from subcast.subset import saving
 from subcast.subset.checks import (
+    check_blend,
     check_fit_windows,
     check_model,
     check_probe,
@@ -27,7 +29,7 @@ from subcast.subset.checks import (
     refuse_unfitted,
 )
 from subcast.subset.conformal import Calibration, calibrate
-from subcast.subset.experts import CompletedModel, Expert, Specialist
+from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.reading import read_windows, window_slots
@@ -145,8 +147,8 @@ class SubsetForecaster:
         self.given = given
         self.settings_ = self._initial_settings()
         self.report_: dict[str, Any] = {}
-        self.fitted_: Fitted | None = None
-        self.metadata_: TrainingMetadata | None = None
+        self._fitted: Fitted | None = None
+        self._metadata: TrainingMetadata | None = None
         self.calibration_: Calibration | None = None
         self._probe: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._own_stream: ForecastStream | None = None
@@ -180,7 +182,8 @@ class SubsetForecaster:
         check_fit_windows(train, val)
         series = train.series
         settings = self._initial_settings()  # not those that an earlier fit tuned
-        _check_blend(settings, train.horizon)
+        experts = all_experts(self.experts)
+        check_blend(settings, train.horizon, experts)
         model = adapt(
             self.model,
             lookback=train.lookback,
@@ -190,12 +193,11 @@ class SubsetForecaster:
         )
         fitted = Fitted.fit(model, train, settings, self.bank)
         fitted.neighbor_forecasts.progress = self.progress
-        experts: list[Expert] = [CompletedModel(), Specialist(), *self.experts]
-        fitted.experts = {expert.name: expert for expert in experts}
+        fitted.experts = experts
         probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
         for expert in fitted.experts.values():
             expert.fit(train, fitted)
-        self.metadata_, self.fitted_, self._probe = TrainingMetadata.of(train), fitted, probe
+        self._metadata, self._fitted, self._probe = TrainingMetadata.of(train), fitted, probe
         self.settings_, self.report_, self.calibration_, self._own_stream = settings, {}, None, None
         _LOGGER.info("fitted %d training windows of %d variables", len(fitted.bank), fitted.n)
         if val is not None and len(val):
@@ -230,23 +232,37 @@ class SubsetForecaster:
             )
 
     @property
+    def fitted_(self) -> Fitted:
+        """The model, the bank and what was learned from the training windows; an error before `fit`."""
+        if self._fitted is None:
+            refuse_unfitted()
+        return self._fitted
+
+    @property
+    def metadata_(self) -> TrainingMetadata:
+        """Names, times and units of the training data; an error before `fit`."""
+        if self._metadata is None:
+            refuse_unfitted()
+        return self._metadata
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The variables it was fitted on."""
-        return self._metadata.variables
+        return self.metadata_.variables
 
     @property
     def lookback(self) -> int:
         """Number of steps in a window."""
-        return self._fitted.lookback
+        return self.fitted_.lookback
 
     @property
     def horizon(self) -> int:
         """Number of steps ahead that are forecast."""
-        return self._fitted.horizon
+        return self.fitted_.horizon
 
     def __repr__(self) -> str:
         """Return a text with the wrapped model and the settings in use."""
-        if self.fitted_ is None:
+        if self._fitted is None:
             return f"SubsetForecaster of {type(self.model).__name__}, not fitted"
         s = self.settings_
         method = "pooled" if s.pool else f"one forecast each, weighted by {s.weighting}"
@@ -300,11 +316,11 @@ class SubsetForecaster:
         -------
         Forecast
         """
-        metadata = self._metadata
+        metadata = self.metadata_
         window = read_recent(
             recent,
             variables=metadata.variables,
-            lookback=self._fitted.lookback,
+            lookback=self.fitted_.lookback,
             time_features=metadata.time_features,
             freq=metadata.freq,
             names=names,
@@ -341,7 +357,7 @@ class SubsetForecaster:
         Forecast
             a batch: `mean` is [b, h, s]
         """
-        fitted, metadata = self._fitted, self._metadata
+        fitted, metadata = self.fitted_, self.metadata_
         arrived, begins = read_windows(windows, times, fitted, metadata)
         if present is not None:
             subset = np.sort(variable_indices(present, fitted.n, metadata.variables, "present"))
@@ -381,9 +397,9 @@ class SubsetForecaster:
         >>> forecast.variables
         ('plant-002', 'plant-005')
         """
-        stream = ForecastStream(self._fitted, self._metadata, self.settings_, self._forecast_one)
+        stream = ForecastStream(self._maker(), checked_levels(self.levels))
         if readings is not None:
-            stream.extend(readings, names=names, times=times)
+            stream.add(readings, names=names, times=times)
         return stream
 
     def update(self, step: Any, time: Any = None, *, absent: bool = False) -> Forecast | None:
@@ -420,7 +436,7 @@ class SubsetForecaster:
 
     def state(self) -> State:
         """Return the state to save."""
-        fitted, metadata = self._fitted, self._metadata
+        fitted, metadata = self.fitted_, self.metadata_
         if self._probe is None:
             refuse_unfitted()
         inputs, forecasts = self._probe
@@ -464,18 +480,24 @@ class SubsetForecaster:
             effort=facts["effort"],
             seconds=facts["seconds"],
             seed=facts["seed"],
+            experts=tuple(expert for name, expert in fitted.experts.items() if name not in OWN_EXPERTS),
             settings=initial if facts["all_given"] else None,
             **({} if facts["all_given"] else {name: getattr(initial, name) for name in facts["given"]}),
         )
         calibration = state.part("calibration")
         wrapper.settings_ = Settings.from_dict(facts["settings"])
         wrapper.report_ = dict(facts["report"])
-        wrapper.metadata_, wrapper.fitted_ = metadata, fitted
+        wrapper._metadata, wrapper._fitted = metadata, fitted
         wrapper.calibration_ = None if calibration is None else Calibration.from_state(calibration)
         probe = state.needed_part("probe").arrays
         wrapper._probe = (probe["inputs"], probe["forecasts"])
-        check_probe(fitted, *wrapper._probe)
         return wrapper
+
+    def check_model(self) -> None:
+        """Raise unless the model still gives the forecasts that were stored when the wrapper was fitted."""
+        if self._probe is None:
+            refuse_unfitted()
+        check_probe(self.fitted_, *self._probe)
 
     def with_settings(self, settings: Settings) -> SubsetForecaster:
         """Return the same fitted wrapper with other settings.
@@ -483,7 +505,7 @@ class SubsetForecaster:
         Settings that the bank and the normalized units depend on must stay the same. Nothing is fitted again, so there
         are no intervals.
         """
-        fitted = self._fitted
+        fitted = self.fitted_
         for name in _FITTED_SETTINGS:
             if getattr(settings, name) != getattr(self.settings_, name):
                 raise InputError(
@@ -493,31 +515,19 @@ class SubsetForecaster:
             raise InputError(
                 "correction and regression_share need moments, and this wrapper was fitted without them: fit a new one"
             )
-        other = SubsetForecaster(
-            self.model, metric=self.metric, levels=self.levels, settings=settings, progress=self.progress
-        )
-        other.fitted_, other.metadata_, other._probe = fitted, self.metadata_, self._probe
+        check_blend(settings, fitted.horizon, fitted.experts)
+        other = copy.copy(self)
+        other.settings, other.given, other.settings_ = settings, {}, settings
+        other.report_, other.calibration_, other._own_stream = {}, None, None
         return other
 
     # Private helpers
-
-    @property
-    def _fitted(self) -> Fitted:
-        if self.fitted_ is None:
-            refuse_unfitted()
-        return self.fitted_
-
-    @property
-    def _metadata(self) -> TrainingMetadata:
-        if self.metadata_ is None:
-            refuse_unfitted()
-        return self.metadata_
 
     def _levels(self, levels: Sequence[float] | None) -> tuple[float, ...]:
         return checked_levels(self.levels if levels is None else levels)
 
     def _maker(self) -> ForecastMaker:
-        return ForecastMaker(self._fitted, self._metadata, self.settings_, self.calibration_)
+        return ForecastMaker(self.fitted_, self.metadata_, self.settings_, self.calibration_)
 
     def _forecast_one(
         self,
@@ -527,21 +537,10 @@ class SubsetForecaster:
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast:
-        slots = window_slots(window, self._fitted)
+        slots = window_slots(window, self.fitted_)
         return self._maker().single(window, slots, neighbors, absent=absent, levels=self._levels(levels))
 
 
 def _check_positive(argument: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise InputError(f"{argument} must be a number above 0, got {value!r}")
-
-
-def _check_blend(settings: Settings, horizon: int) -> None:
-    """Raise unless every row of the blends has an entry for each step ahead."""
-    for name in ("blend", "blend_absent"):
-        rows = [row for table in getattr(settings, name).values() for row in table]
-        short = next((row for row in rows if len(row) != horizon), None)
-        if short is not None:
-            raise InputError(
-                f"{name} must have an entry for each of the {horizon} steps ahead in every row, got {len(short)}"
-            )

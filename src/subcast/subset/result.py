@@ -15,9 +15,11 @@ from subcast.subset.completion import weigh_by_distance
 from subcast.subset.conformal import Calibration
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
-from subcast.subset.methods import MethodForecast, forecast_windows
+from subcast.subset.methods import forecast_windows
+from subcast.subset.methods.protocol import MethodForecast
 from subcast.subset.settings import Settings
 from subcast.tables.live import Recent
+from subcast.weighting import uniform
 
 _GOOD, _FAIR = 2.0, 10.0  # largest expected gap in percent of a "good" and of a "fair" forecast
 
@@ -129,7 +131,9 @@ class ForecastMaker:
         if neighbors is None:
             count = len(mean)
             neighbors = Neighbors(np.zeros((count, 0), dtype=np.int64), np.zeros((count, 0), dtype=np.float32))
-        return MethodForecast(mean, neighbors, weigh_by_distance(neighbors, self.settings))
+        has_neighbors = self.settings.pool and neighbors.index.shape[1] > 0
+        weights = weigh_by_distance(neighbors, self.settings) if has_neighbors else uniform(neighbors.distance)
+        return MethodForecast(mean, neighbors, weights)
 
     def _bounds(
         self,

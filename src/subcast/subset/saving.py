@@ -57,6 +57,7 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
         wrapper = SubsetForecaster.from_state(state, model, str(folder))
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is incomplete ({error} is missing or invalid): copy it again") from None
+    wrapper.check_model()
     _LOGGER.info("loaded %s", folder)
     return wrapper
 
@@ -124,10 +125,17 @@ def fitted_from_state(
             f"{source} was saved with the expert {unknown[0]!r}, which is not in EXPERTS: put its class into "
             "subcast.subset.experts.EXPERTS before loading"
         )
+    bank_kind = facts["bank"].get("kind")
+    if bank_kind not in BANKS:
+        raise DataError(
+            f"{source} was saved with a bank of kind {bank_kind!r}, which has no reader here: put one into "
+            "subcast.subset.saving.BANKS before loading"
+        )
+    bank = BANKS[bank_kind](state.needed_part("bank"))
     return Fitted(
         model=_load_model(state.needed_part("model"), metadata, facts["n_features"], model, source),
         normalizer=Normalizer.from_state(state.needed_part("normalizer")),
-        bank=BANKS[state.facts["bank"]["kind"]](state.needed_part("bank")),
+        bank=bank,
         moments=None if moments is None else LagMoments.from_state(moments),
         neighbor_forecasts=NeighborForecasts.from_state(state.part("neighbor_forecasts"), progress=progress),
         bank_slots=state.arrays["bank_slots"],
@@ -153,7 +161,7 @@ def model_state(model: AbleForecaster) -> State:
 def _load_model(
     state: State, metadata: TrainingMetadata, n_features: int, user_model: Any, source: str
 ) -> AbleForecaster:
-    kind = state.facts["kind"]
+    kind = str(state.facts.get("kind"))
     if user_model is None and kind == _NOT_STORED:
         raise InputError(
             f"{source} was saved without its model ({state.facts['repr']}), which cannot be stored "
@@ -161,7 +169,8 @@ def _load_model(
         )
     if user_model is None and kind not in MODELS:
         raise DataError(
-            f"{source} holds a model of kind {kind!r}, which this version does not know: install a newer subcast"
+            f"{source} holds a model of kind {kind!r}, which has no reader here: pass the model as "
+            "subcast.load(folder, model=...), or put a reader into subcast.subset.saving.MODELS"
         )
     model = MODELS[kind](state, metadata, source) if user_model is None else user_model
     return adapt(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,10 @@ from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors
 from subcast.retrieval.protocol import BankStream
-from subcast.subset.fitted import Fitted
-from subcast.subset.metadata import TrainingMetadata
-from subcast.subset.settings import Settings
+from subcast.subset.checks import checked_levels
+from subcast.subset.reading import window_slots
+from subcast.subset.result import ForecastMaker
 from subcast.tables.live import Recent, read_recent
-
-MakeForecast = Callable[..., Forecast]
-"""Makes a forecast from a window, its neighbors, `absent` and `levels`."""
 
 
 class ForecastStream:
@@ -31,17 +28,16 @@ class ForecastStream:
 
     Parameters
     ----------
-    fitted, metadata, settings
-        those of the wrapper
-    make_forecast
-        makes a forecast from a window and its neighbors
+    maker
+        makes forecasts with what the wrapper has learned when the stream begins; a later `fit` does not change it
+    levels
+        of the intervals, when none are asked for
     """
 
-    def __init__(
-        self, fitted: Fitted, metadata: TrainingMetadata, settings: Settings, make_forecast: MakeForecast
-    ) -> None:
-        self._fitted, self._metadata, self._settings = fitted, metadata, settings
-        self._make_forecast = make_forecast
+    def __init__(self, maker: ForecastMaker, levels: tuple[float, ...]) -> None:
+        self._maker, self._levels = maker, levels
+        self._fitted, self._metadata, self._settings = maker.fitted, maker.metadata, maker.settings
+        fitted, metadata = maker.fitted, maker.metadata
         self._columns = {name: column for column, name in enumerate(metadata.variables)}
         self._values = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)
         self._times: list[np.datetime64] = []
@@ -83,6 +79,12 @@ class ForecastStream:
         Returns
         -------
         Forecast, or None until `lookback` steps have been added
+
+        Raises
+        ------
+        InputError
+            if the step is invalid, and then it is not added; or if none of the last `lookback` steps has a reading,
+            and then it is
         """
         self._add(self._row(step), time)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
@@ -105,6 +107,11 @@ class ForecastStream:
         absent, levels
             as in `SubsetForecaster.predict`
         """
+        self.add(recent, names=names, times=times)
+        return self.forecast(absent=absent, levels=levels) if self.ready else None
+
+    def add(self, recent: Any, *, names: Sequence[str] | None = None, times: Any = None) -> None:
+        """Add several steps at once without a forecast; arguments as in `extend`."""
         window = read_recent(
             recent,
             variables=self._metadata.variables,
@@ -115,7 +122,6 @@ class ForecastStream:
         )
         for number, row in enumerate(window.values):
             self._add(row, None if window.times is None else window.times[number])
-        return self.forecast(absent=absent, levels=levels) if self.ready else None
 
     def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
         """Forecast from the last steps without adding one; the stream is not changed."""
@@ -129,7 +135,9 @@ class ForecastStream:
         if self._neighbors is None:
             self._neighbors = self._nearest(present)
         window = Recent(self._values, self._window_times(), self._features())
-        return self._make_forecast(window, self._neighbors, absent=absent, levels=levels)
+        chosen_levels = self._levels if levels is None else checked_levels(levels)
+        slots = window_slots(window, self._fitted)
+        return self._maker.single(window, slots, self._neighbors, absent=absent, levels=chosen_levels)
 
     def readings(self) -> tuple[NDArray[np.float32], NDArray[np.datetime64] | None]:
         """Return the steps in memory [t, n] and their times [t], from which a stream can be started again."""

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,11 @@ from numpy.typing import NDArray
 from subcast.errors import FitWarning
 from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
-from subcast.subset.blend import Rows
+from subcast.subset.blend import Blend, Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
 from subcast.subset.experts import Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
-from subcast.subset.methods.pooled import blend_experts
 from subcast.subset.settings import SPECIALIST, Settings
 from subcast.subsets import draw_subsets, subset_size
 from subcast.weighting import get_weighting
@@ -141,12 +141,13 @@ class Tuner:
         """
         completed = self.complete(case, settings)
         variables = self.fitted.others(case.present) if absent else case.present
-        first = next(iter(self.fitted.experts.values())).forecast(completed, variables)
-        earlier_blend = {name: rows for name, rows in settings.blend.items() if name != expert}
-        if any(earlier_blend):
-            before_expert = replace(completed, settings=replace(settings, blend=earlier_blend, blend_absent={}))
-            first = blend_experts(before_expert, first) if not absent else first
-        return first, self.fitted.experts[expert].forecast(completed, variables)
+        experts = self.fitted.experts
+        first = next(iter(experts.values())).forecast(completed, variables)
+        rows = settings.blend_absent if absent else settings.blend
+        earlier = Blend(settings.shares, {name: own for name, own in rows.items() if name != expert}, fades=not absent)
+        others = {name: partial(experts[name].forecast, completed, variables) for name in earlier.rows}
+        blended = earlier.combine(first, others, len(case.present) / self.fitted.n)
+        return blended, experts[expert].forecast(completed, variables)
 
     def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
@@ -245,7 +246,9 @@ def _tune_pooled(tuner: Tuner, settings: Settings, grid: Grid, guard: Guard, pro
         settings, tried = _tune_specialist(tuner, settings, grid, guard, advance)
         settings, more = _tune_model(tuner, settings, grid, guard, advance)
         for name in others:
-            settings = _tune_share(tuner, settings, name)
+            if not guard.stops():
+                settings, trial = _tune_share(tuner, settings, name, grid)
+                more.append(trial)
             advance(1)
     return settings, tried + more
 
@@ -394,14 +397,28 @@ def _tune_absent(tuner: Tuner, settings: Settings, cases: Sequence[Case]) -> Row
     return tuple(rows)
 
 
-def _tune_share(tuner: Tuner, settings: Settings, expert: str) -> Settings:
+def _tune_share(tuner: Tuner, settings: Settings, expert: str, grid: Grid) -> tuple[Settings, dict[str, Any]]:
     """Return the settings with the tuned shares of one more expert, mixed into the blend of those before it."""
+    cases = tuner.cases(settings, settings.neighbors, DRAWS)
+    rows = _expert_rows(tuner, settings, expert, cases, absent=False)
+    changes: dict[str, Any] = {"blend": {**settings.blend, expert: rows}}
+    if "blend_absent" not in grid.given:
+        absent_rows = _expert_rows(tuner, settings, expert, cases[::DRAWS], absent=True)
+        changes["blend_absent"] = {**settings.blend_absent, expert: absent_rows}
+    trial = {"part": "expert", "expert": expert, "shares_at_the_last_step": [row[-1] for row in rows]}
+    return replace(settings, **changes), trial
+
+
+def _expert_rows(tuner: Tuner, settings: Settings, expert: str, cases: Sequence[Case], *, absent: bool) -> Rows:
+    """Return an expert's shares of the forecast of the variables that are present, or of those that are absent."""
     by_share: list[list[NDArray[np.float64]]] = [[] for _ in settings.shares]
-    for case in tuner.cases(settings, settings.neighbors, DRAWS):
-        blended, expert_forecast = tuner.forecasts(case, settings, expert)
-        by_share[case.share].append(tuner.errors_of_shares(blended, expert_forecast, case.present))
-    rows = tuple(_steady_shares(np.mean(errors, axis=0)) for errors in by_share)
-    return replace(settings, blend={**settings.blend, expert: rows})
+    for case in cases:
+        variables = tuner.fitted.others(case.present) if absent else case.present
+        if variables.size:
+            blended, expert_forecast = tuner.forecasts(case, settings, expert, absent=absent)
+            by_share[case.share].append(tuner.errors_of_shares(blended, expert_forecast, variables))
+    nothing = (0.0,) * tuner.fitted.horizon
+    return tuple(_steady_shares(np.mean(errors, axis=0)) if errors else nothing for errors in by_share)
 
 
 def _steady_shares(errors: NDArray[np.float64]) -> tuple[float, ...]:

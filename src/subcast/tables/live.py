@@ -125,7 +125,7 @@ def read_recent(
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
         values[(steps.offsets[inside] + lookback - 1)[:, None], columns] = rows.values[inside]
     policy.infinite_readings(values, variables)
-    if np.isnan(values).all():
+    if most != _MANY and np.isnan(values).all():  # steps of a stream may all be missing
         raise InputError(
             f"recent has no reading of any of the {plural(len(variables), 'variable')} in its last "
             f"{plural(lookback, 'step')}: at least one reading is needed"

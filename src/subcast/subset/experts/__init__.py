@@ -7,6 +7,11 @@ protocol, put it into `EXPERTS` (so that a saved wrapper can read it back), and 
 
 from __future__ import annotations
 
+import copy
+import re
+from collections.abc import Sequence
+
+from subcast.errors import InputError
 from subcast.subset.experts.completed_model import CompletedModel
 from subcast.subset.experts.protocol import Expert
 from subcast.subset.experts.specialist import Specialist
@@ -14,4 +19,28 @@ from subcast.subset.experts.specialist import Specialist
 EXPERTS: dict[str, type[Expert]] = {CompletedModel.name: CompletedModel, Specialist.name: Specialist}
 """Expert classes by name, for reading saved wrappers."""
 
-__all__ = ["EXPERTS", "CompletedModel", "Expert", "Specialist"]
+OWN_EXPERTS = (CompletedModel.name, Specialist.name)
+"""The experts that every wrapper has, in the order in which they are blended."""
+
+
+def all_experts(further: Sequence[Expert]) -> dict[str, Expert]:
+    """Return the experts of a wrapper by name: its own, then copies of the user's.
+
+    >>> list(all_experts(()))
+    ['model', 'specialist']
+    """
+    experts: dict[str, Expert] = {CompletedModel.name: CompletedModel(), Specialist.name: Specialist()}
+    for expert in further:
+        if not isinstance(expert, Expert):
+            raise InputError(
+                f"experts must be objects with name, fit, forecast, state and from_state, got {type(expert).__name__}"
+            )
+        if expert.name in experts:
+            raise InputError(f"experts must have names of their own, got {expert.name!r} twice")
+        if not re.fullmatch(r"\w+", expert.name):
+            raise InputError(f"an expert's name must be letters, digits and underscores, got {expert.name!r}")
+        experts[expert.name] = copy.deepcopy(expert)
+    return experts
+
+
+__all__ = ["EXPERTS", "OWN_EXPERTS", "CompletedModel", "Expert", "Specialist", "all_experts"]

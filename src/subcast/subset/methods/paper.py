@@ -1,6 +1,6 @@
 """The published method (Chauhan et al., KDD 2022, section 5 and algorithm 1), in the order of its equations.
 
-Equations 4 and 5   The caller retrieves the m training windows X^NN nearest to the new window, comparing S alone.
+Equations 4 and 5   Retrieve: the m training windows X^NN nearest to the new window, comparing S alone.
 Section 5.1         Complete: X^new_i is the new window, with the absent variables borrowed from neighbor i.
 Algorithm 1         Forecast: Y^new_i = f(X^new_i), and Y^NN_i = f(X^NN_i) for the neighbor's own window.
 Equation 7          Compare: D_F(Y^new_i, Y^NN_i), the distance of the two forecasts on S.
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
+from subcast.subset.blend import blend_experts
 from subcast.subset.completion import complete, model_inputs, weigh_by_distance
 from subcast.subset.fitted import Fitted
-from subcast.subset.methods.pooled import blend_experts
+from subcast.subset.methods.protocol import MethodForecast
 from subcast.subset.settings import Settings
-from subcast.weighting import forecast_distance, get_weighting, uniform
+from subcast.weighting import forecast_distance, uniform, weigh
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +41,14 @@ class PaperMethod:
     settings: Settings
 
     def forecast(
-        self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, *, absent: bool
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the forecast [b, h, s] and the weights of the neighbors [b, k].
+        self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors | None = None, *, absent: bool = False
+    ) -> MethodForecast:
+        """Return the forecast, the neighbors and their weights; neighbors that are known already are not searched.
 
         The variables of the forecast are S, followed by the absent variables if `absent` is True.
         """
+        if neighbors is None:
+            neighbors = self.fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
         variables = self.fitted.order(present, absent)
         new_forecasts = self.forecast_each(arrived, present, neighbors, variables)  # [b, k, h, s]
         mean, weights = self.weighted_sum(new_forecasts, neighbors, present)
@@ -53,7 +56,7 @@ class PaperMethod:
             pooled_weights = weigh_by_distance(neighbors, self.settings)
             completed = complete(self.fitted, self.settings, arrived, present, neighbors, pooled_weights)
             mean = blend_experts(completed, mean)
-        return mean, weights
+        return MethodForecast(mean, neighbors, weights)
 
     def forecast_each(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors, wanted: NDArray[np.int64]
@@ -92,7 +95,7 @@ class PaperMethod:
         """
         new_on_subset = each[..., : len(present)]
         evidence = ForecastEvidence(self.fitted, new_on_subset, neighbors, present, self.settings.temperature)
-        weights = get_weighting(self.settings.weighting).weigh(evidence)  # [b, k]
+        weights = weigh(self.settings.weighting, evidence)  # [b, k]
         # A window without a reading has no neighbor. All of its completions are the same, so the plain mean is taken.
         no_neighbor = weights.sum(axis=1, keepdims=True) == 0
         used_weights = np.where(no_neighbor, 1 / weights.shape[1], weights)
@@ -132,5 +135,4 @@ class ForecastEvidence:
         """Return D_F(Y^new_i, Y^NN_i), [b, k] (equation 7); infinite where there is no neighbor."""
         neighbor_forecasts = self.fitted.forecasts_of_neighbors(self.neighbors)[..., self.present]  # [b, k, h, s]
         spread = self.fitted.normalizer.spread_of(self.present)
-        distance = forecast_distance(self.new / spread, neighbor_forecasts / spread)
-        return np.where(np.isnan(distance), np.inf, distance)
+        return forecast_distance(self.new / spread, neighbor_forecasts / spread)
