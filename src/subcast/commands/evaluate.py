@@ -202,7 +202,7 @@ def _signed(percent: float) -> str:
 
 def _protocol_of(robust: SubsetForecaster) -> str:
     """Return the name of the data protocol of the training windows."""
-    protocol = "default" if robust.metadata_ is None else robust.metadata_.protocol
+    protocol = robust.metadata_.protocol
     return protocol if protocol in PROTOCOLS else "default"
 
 
@@ -214,5 +214,4 @@ def _series_for(robust: SubsetForecaster, series: Series) -> Series:
             f"{series.name!r} lacks {listed(missing)} of the {len(robust.variables)} variables the wrapper was "
             "fitted on: evaluate it on the data it was fitted on"
         )
-    features = () if robust.metadata_ is None else robust.metadata_.time_features
-    return series.select(list(robust.variables)).with_features(*features)
+    return series.select(list(robust.variables)).with_features(*robust.metadata_.time_features)
