@@ -247,10 +247,14 @@ def choices() -> str:
 
 
 def gap(figures: dict[str, Any], name: str, metric: str, *, interval: bool = True) -> str:
-    """Return a gap in per cent with its interval, computed from the tallies of the record where it has them."""
+    """Return a gap in per cent with its interval, computed from the tallies of the record where it has them.
+
+    An interval of a record without tallies resamples draws of S only and is marked with a dagger.
+    """
     row = comparison_row(figures, name)
     lower, upper = row[f"{metric}_gap_interval"]
-    return f"{row[f'{metric}_gap']:+.1f} %" + (f" ({lower:+.1f} to {upper:+.1f})" if interval else "")
+    mark = "" if has_tallies(figures) else "†"
+    return f"{row[f'{metric}_gap']:+.1f} %" + (f" ({lower:+.1f} to {upper:+.1f}){mark}" if interval else "")
 
 
 def comparison_row(figures: dict[str, Any], name: str) -> dict[str, Any]:
