@@ -1,39 +1,21 @@
 """Models of darts; run by `make test-adapters`."""
 
-import logging
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from adapters.heavy_examples import NAMES, QUIET, TIMES, VALUES, H, T, quiet
 from subcast.adapters import adapt, from_darts
 from subcast.errors import InputError
 
 pytestmark = pytest.mark.heavy
-
-NAMES = ("a", "b", "c", "d")
-T, H = 12, 4
-QUIET = {
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "enable_checkpointing": False,
-    "logger": False,
-    "accelerator": "cpu",
-}
-rng = np.random.default_rng(0)
-VALUES = (np.sin(np.arange(240)[:, None] / 6 + np.arange(4)) * 5 + 20 + rng.normal(size=(240, 4))).astype(np.float32)
-TIMES = pd.date_range("2024-01-01", periods=240, freq="h")
 
 
 @pytest.fixture(autouse=True)
 def _quiet():
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
-    for name in ("pytorch_lightning", "lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         yield
 
 

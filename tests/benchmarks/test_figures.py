@@ -53,4 +53,4 @@ def test_a_record_without_tallies_shows_its_stored_interval(record):
     content = json.loads(record.read_text())["figures"]
     del content["tallies"]
     content["methods"]["subcast"] |= {"mae_gap": 3.0, "mae_gap_interval": [-1.0, 7.0]}
-    assert figures.gap(content, "subcast", "mae") == "+3.0 % (-1.0 to +7.0)"
+    assert figures.gap(content, "subcast", "mae") == "+3.0 % (-1.0 to +7.0)†"
