@@ -166,6 +166,9 @@ def test_it_is_saved_and_loaded_with_a_reader(banks, parts, tmp_path, monkeypatc
     own.save(tmp_path / "plant")
     with pytest.raises(DataError, match="a bank of kind 'list', which has no reader here"):
         sc.load(tmp_path / "plant", model=mixing)
+    monkeypatch.setitem(BANKS, "list", lambda state: ListBank(np.zeros((9, 6)), LOOKBACK, [0]))
+    with pytest.raises(DataError, match="was saved with another bank"):
+        sc.load(tmp_path / "plant", model=mixing)
     monkeypatch.setitem(BANKS, "list", lambda state: own.fitted_.bank)
     loaded = sc.load(tmp_path / "plant", model=mixing)
     np.testing.assert_array_equal(

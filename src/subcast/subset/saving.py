@@ -96,6 +96,7 @@ def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
         "time_of_day_weight": fitted.time_of_day_weight,
         "features_in_distance": fitted.features_in_distance,
         "experts": list(fitted.experts),
+        "bank_fingerprint": fitted.bank.fingerprint(),
     }
     arrays: dict[str, NDArray[Any]] = {"bank_slots": fitted.bank_slots}
     if fitted.features is not None:
@@ -132,6 +133,11 @@ def fitted_from_state(
             "subcast.subset.saving.BANKS before loading"
         )
     bank = BANKS[bank_kind](state.needed_part("bank"))
+    if bank.fingerprint() != facts["bank_fingerprint"]:
+        raise DataError(
+            f"{source} was saved with another bank (fingerprint {facts['bank_fingerprint']}, found "
+            f"{bank.fingerprint()}): copy the folder again, or give the bank it was saved with"
+        )
     return Fitted(
         model=_load_model(state.needed_part("model"), metadata, facts["n_features"], model, source),
         normalizer=Normalizer.from_state(state.needed_part("normalizer")),
