@@ -1,9 +1,13 @@
 """Tests of Arrived: windows are views of a series, and slices record whether they are consecutive."""
 
 import numpy as np
+import pytest
 
-from subcast.subset.arrived import Arrived
-from subset.examples import hours_of, walk, waves
+import subcast as sc
+from subcast.errors import InputError
+from subcast.subset.arrived import Arrived, read_windows, window_slots
+from subcast.tables.live import Recent
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mixing, walk, waves
 
 
 def test_windows_of_a_series_are_views_with_the_slot_of_their_first_step():
@@ -32,3 +36,67 @@ def test_selected_windows_are_consecutive_only_for_a_slice_without_steps():
     np.testing.assert_array_equal(arrived[3:9].values, arrived.values[3:9])
     np.testing.assert_array_equal(arrived[3:9].slots, arrived.slots[3:9])
     assert not Arrived.of(waves(steps=60).windows(6, 3)[::2], 24).consecutive
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return waves(steps=400, features=("time_of_day",)).split(LOOKBACK, HORIZON)
+
+
+@pytest.fixture(scope="module")
+def robust(parts):
+    return sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(parts.train)
+
+
+def read(robust, windows, times=None):
+    return read_windows(windows, times, robust.fitted_, robust.metadata_)
+
+
+def test_an_array_arrives_like_the_windows_it_came_from(robust, parts):
+    test = parts.test[:4]
+    ours, begins = read(robust, test)
+    for times in (begins, None):  # without times the feature says the hour
+        array, starts = read(robust, test.batch().inputs, times)
+        np.testing.assert_array_equal(array.values, ours.values)
+        np.testing.assert_array_equal(array.features, ours.features)
+        np.testing.assert_array_equal(array.slots, ours.slots)
+        assert (starts is None) == (times is None)
+    assert ours.slots.tolist() == hours_of(test.series)[:4]
+
+
+def test_features_may_be_missing_where_a_variable_is(robust, parts):
+    inputs = parts.test[:4].batch().inputs
+    inputs[:, :, [0, 2]] = np.nan
+    array, _ = read(robust, inputs)
+    np.testing.assert_array_equal(array.features, parts.test[:4].features)
+    inputs[1, 3, :, 1] = np.nan
+    with pytest.raises(InputError) as error:
+        read(robust, inputs)
+    assert_one_sentence(error, "time features", "every step")
+
+
+@pytest.mark.parametrize(
+    ("windows", "times", "words"),
+    [
+        (np.zeros((2, 3, 6, 2)), None, ("windows", "3")),
+        (np.full((2, LOOKBACK, 6, 2), np.inf), None, ("windows", "NaN")),
+        ([["a"]], None, ("windows", "numbers")),
+        (np.zeros((2, LOOKBACK, 6, 2)), ["2024-01-01"], ("times", "2")),
+        (np.zeros((2, LOOKBACK, 6, 2)), ["soon", "later"], ("times", "soon")),
+    ],
+    ids=["steps", "infinity", "text", "few times", "no times"],
+)
+def test_bad_arrays_are_refused_with_a_clear_error(robust, windows, times, words):
+    with pytest.raises(InputError) as error:
+        read(robust, windows, times)
+    assert_one_sentence(error, *words)
+
+
+def test_the_slot_of_a_window_comes_from_its_times_or_is_guessed(robust, parts):
+    series = parts.test.series
+    values, times = series.values[:LOOKBACK], series.times[:LOOKBACK]
+    known = window_slots(Recent(values, times, None), robust.fitted_)
+    assert known.tolist() == hours_of(series)[:1]
+    guessed = window_slots(Recent(values, None, None), robust.fitted_)
+    expected = robust.fitted_.normalizer.guess_slots(values[None], np.arange(6))
+    np.testing.assert_array_equal(guessed, expected)

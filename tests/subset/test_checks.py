@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from subcast.errors import InputError
-from subcast.subset.checks import check_fit_windows, checked_levels, refuse_overlap, refuse_unfitted
+from subcast.subset.checks import check_fit_windows, refuse_overlap, refuse_unfitted
+from subcast.subset.conformal import checked_levels
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, walk, waves
 
 

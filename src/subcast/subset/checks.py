@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from subcast.subset.settings import Settings
 
 PROBES = 4
-_HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
 _PROBE_CANDIDATES = 64  # training windows from which the most variable ones are taken as probes
 _TOLERANCE = 1e-3  # in units of a variable's spread: allowed rounding differences between batches
 
@@ -115,15 +114,6 @@ def check_blend(settings: Settings, horizon: int, experts: Collection[str]) -> N
                 raise InputError(
                     f"{name} must have an entry for each of the {horizon} steps ahead in every row, got {len(short)}"
                 )
-
-
-def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:
-    """Return the interval levels as a tuple; raise if one is out of range."""
-    values: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)  # type: ignore[arg-type]
-    for level in values:
-        if not isinstance(level, int | float | np.floating) or not 0 < level <= _HIGHEST_LEVEL:
-            raise InputError(f"levels must be above 0 and at most {_HIGHEST_LEVEL}, such as 0.9, got {level!r}")
-    return tuple(float(level) for level in values)
 
 
 def refuse_overlap(train: Windows, val: Windows) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.errors import InputError
 from subcast.progress import progress_bar
 from subcast.storage.state import State
 from subcast.subset.arrived import Arrived
@@ -21,6 +23,7 @@ PROBABILITIES = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0
                           0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995])  # fmt: skip
 DRAWS = {0.15: 24, 0.5: 12, 0.85: 8, 1.0: 1}  # number of draws of S for each |S| / N; small subsets vary more
 RESIDUALS = 1152  # validation windows for each share, divided among its draws
+_HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
 _ARRAYS = ("shares", "present", "absent", "gaps")
 _ENOUGH = 40  # a variable with fewer residuals gets the quantiles over all variables
 
@@ -207,3 +210,12 @@ def _at_probability(table: NDArray[np.float32], probability: float) -> NDArray[n
     low = int(position)
     high = min(low + 1, len(PROBABILITIES) - 1)
     return np.asarray((1 - (position - low)) * table[low] + (position - low) * table[high], dtype=np.float32)
+
+
+def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:
+    """Return the interval levels as a tuple; raise if one is out of range."""
+    values: tuple[Any, ...] = (levels,) if np.ndim(levels) == 0 else tuple(levels)  # type: ignore[arg-type]
+    for level in values:
+        if not isinstance(level, int | float | np.floating) or not 0 < level <= _HIGHEST_LEVEL:
+            raise InputError(f"levels must be above 0 and at most {_HIGHEST_LEVEL}, such as 0.9, got {level!r}")
+    return tuple(float(level) for level in values)

@@ -20,19 +20,18 @@ from subcast.names import plural
 from subcast.retrieval import Bank, Neighbors
 from subcast.storage.state import State
 from subcast.subset import saving
+from subcast.subset.arrived import read_windows, window_slots
 from subcast.subset.checks import (
     check_blend,
     check_fit_windows,
     check_model,
     check_probe,
-    checked_levels,
     refuse_unfitted,
 )
-from subcast.subset.conformal import Calibration, calibrate
+from subcast.subset.conformal import Calibration, calibrate, checked_levels
 from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
-from subcast.subset.reading import read_windows, window_slots
 from subcast.subset.result import ForecastMaker
 from subcast.subset.settings import METRICS, Settings
 from subcast.subset.stream import ForecastStream

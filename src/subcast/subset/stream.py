@@ -13,8 +13,8 @@ from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors
 from subcast.retrieval.protocol import BankStream
-from subcast.subset.checks import checked_levels
-from subcast.subset.reading import window_slots
+from subcast.subset.arrived import window_slots
+from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
 from subcast.tables.live import Recent, read_recent
 
