@@ -451,11 +451,10 @@ class SubsetForecaster:
             "settings": settings,
             "report": self.report_,
         }
-        keep = not self.settings_.pool and fitted.neighbor_forecasts.count > 0
         return State.join(
             facts,
             metadata=metadata.state(),
-            fitted=saving.fitted_state(fitted, keep or self.settings_.needs_neighbor_forecasts),
+            fitted=saving.fitted_state(fitted, self.settings_.needs_neighbor_forecasts),
             calibration=None if self.calibration_ is None else self.calibration_.state(),
             probe=State({}, {"inputs": inputs, "forecasts": forecasts}),
         )
