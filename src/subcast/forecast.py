@@ -76,6 +76,9 @@ class Forecast:
         a function that returns [k, t + h, s], the neighbors' past and future (one window only)
     freq, unit
         the time between steps, and the unit of the readings
+    notes
+        what a user should know about the readings behind this forecast, a sentence each: readings that were not used,
+        times that were moved, what the zone of the times was taken to be
 
     Examples
     --------
@@ -116,6 +119,7 @@ class Forecast:
     paths: Callable[[], NDArray[np.float32]] | None = None
     freq: str | None = None
     unit: str = ""
+    notes: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the neighbors' paths along as an array, not what computes them (which holds the whole bank)."""
@@ -315,6 +319,7 @@ class Forecast:
             },
             "freq": self.freq,
             "unit": self.unit,
+            "notes": list(self.notes),
         }
 
     # Display
@@ -341,8 +346,9 @@ class Forecast:
         return figure
 
     def __repr__(self) -> str:
-        """Describe the forecast: its size, its quality, and its intervals and neighbors."""
-        return "\n  ".join([self._shape_line(), self._quality_line(), self._interval_line()])
+        """Describe the forecast: its size, its quality, its intervals and neighbors, and its notes."""
+        notes = [f"note: {note}" for note in self.notes]
+        return "\n  ".join([self._shape_line(), self._quality_line(), self._interval_line(), *notes])
 
     def _repr_html_(self) -> str:
         """Describe the forecast and show the first rows of `frame`, in notebooks."""

@@ -56,6 +56,7 @@ class ForecastMaker:
             history=window.values[:, variables],
             history_times=window.times,
             paths=partial(self.fitted.paths_of, index, variables) if index.size else None,
+            notes=window.notes,
         )
 
     def batch(

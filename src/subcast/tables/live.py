@@ -59,11 +59,14 @@ class Recent:
         [t] moments, or None when steps are only counted
     features
         [t, f - 1] time features, or None without
+    notes
+        what was changed or assumed in reading, a sentence each
     """
 
     values: NDArray[np.float32]
     times: NDArray[np.datetime64] | None
     features: NDArray[np.float32] | None
+    notes: tuple[str, ...] = ()
 
 
 def read_recent(
