@@ -17,7 +17,7 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo test test-slow coverage lint bench clean test-adapters docs docs-serve package
+.PHONY: demo test test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
@@ -44,6 +44,12 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/forecasters.py
 	$(BIN)/python benchmarks/wrapper.py
+
+# Generated inputs, most of them dirty or damaged: CASES for each target, MINUTES for all; continues where it stopped.
+CASES   ?= 100000
+MINUTES ?= 20
+fuzz: $(DEV)
+	$(BIN)/python fuzz/run.py --target all --cases $(CASES) --minutes $(MINUTES)
 
 test-adapters: $(HEAVY)/.ready
 	$(HEAVY)/bin/python -m pytest tests/adapters

@@ -1,6 +1,7 @@
 """NPZ files: names, times, graphs; damaged archives and pickled objects."""
 
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -142,4 +143,51 @@ class TestNpz:
         whole[1000:1010] = b"0123456789"
         path.write_bytes(bytes(whole))
         with pytest.raises(DataError, match=r"t.npz is cut short or not an NPZ archive"):
+            read_table(path)
+
+
+def npz_with(path, header, content=bytes(64), name="values.npy"):
+    """Write an archive of one array with any header."""
+    text = header.encode() + b"\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+    return path
+
+
+class TestHostileArchives:
+    @pytest.mark.parametrize("shape", [(10**6, 10**6), (2**40, 2), (2**62, 4), (-1, 3), (9, 1)])
+    def test_a_header_that_promises_more_than_the_archive_holds(self, tmp_path, shape):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+        with pytest.raises(DataError, match=r"t.npz is cut short or damaged: fetch it again"):
+            read_table(npz_with(tmp_path / "t.npz", header))
+
+    @pytest.mark.parametrize(
+        "header", ["{", "[1, 2]", "x" * 200, "{'descr': '|O'}", "{'descr': '<f8', 'fortran_order': 0, 'shape': 3}"]
+    )
+    def test_a_header_that_is_none(self, tmp_path, header):
+        with pytest.raises(DataError, match=r"t.npz is cut short or"):
+            read_table(npz_with(tmp_path / "t.npz", header))
+
+    def test_arrays_too_large_for_the_memory(self, tmp_path, monkeypatch):
+        def full(*_, **__):
+            raise MemoryError
+
+        np.savez(tmp_path / "t.npz", values=np.ones((3, 2)))
+        monkeypatch.setattr(np, "load", full)
+        with pytest.raises(DataError, match=r"t.npz holds arrays that are too large for the memory: save fewer steps"):
+            read_table(tmp_path / "t.npz")
+
+    @pytest.mark.parametrize("name", ["values.npy/", "readme.txt", "../values"])
+    def test_members_that_are_no_arrays_are_ignored(self, tmp_path, name):
+        path = tmp_path / "t.npz"
+        np.savez(path, values=np.array(CSV_VALUES))
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(name, b"text")
+        assert read_table(path).values.tolist() == CSV_VALUES
+
+    def test_an_archive_without_arrays(self, tmp_path):
+        path = tmp_path / "t.npz"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("values.npy/", b"text")
+        with pytest.raises(DataError, match=r"t.npz has no array 'values' \[t, n\]"):
             read_table(path)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
 import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,12 @@ from subcast.tables.policy import Repair
 _FACTS = "subcast"
 """The array in which `Series.save` writes rate, time features, unit and missing code, as JSON."""
 
-_DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, OSError, AttributeError, KeyError, TypeError)
+_DAMAGED = (
+    *(EOFError, zlib.error, zipfile.BadZipFile, OSError, AttributeError, KeyError, TypeError),
+    *(NotImplementedError, RuntimeError, IndexError, struct.error),
+)
+_HEADERS = {b"\1\0": np.lib.format.read_array_header_1_0, b"\2\0": np.lib.format.read_array_header_2_0}
+"""How to read the header of an array, by its version."""
 
 
 def read_npz(path: Path, key: str | None, freq: str | None) -> Table:
@@ -47,14 +54,42 @@ def read_npz(path: Path, key: str | None, freq: str | None) -> Table:
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an NPZ file, or refuse a file that is damaged or holds pickled objects."""
     try:
+        _check_sizes(path)
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files}
     except ValueError as error:
         if zipfile.is_zipfile(path) and "pickle" in str(error):
             raise DataError(f"{path.name} holds pickled objects, which are never loaded: save plain arrays") from None
         raise DataError(f"{path.name} is cut short or damaged: fetch it again") from None
+    except MemoryError:
+        raise DataError(f"{path.name} holds arrays that are too large for the memory: save fewer steps") from None
     except _DAMAGED:
         raise DataError(f"{path.name} is cut short or not an NPZ archive: fetch it again") from None
+    return {name: array for name, array in arrays.items() if isinstance(array, np.ndarray)}  # others are plain files
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an archive with an array whose header promises more than the archive holds, before memory is taken."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
+                    continue  # no array
+                shape, item = _shape_of(file)
+                if min(shape, default=0) < 0 or math.prod(shape) * item > member.file_size:
+                    raise ValueError("the header promises more than the member holds")
+
+
+def _shape_of(file: IO[bytes]) -> tuple[tuple[int, ...], int]:
+    """Return the shape of an array and the bytes of one entry, from the header after its first letters."""
+    header = _HEADERS.get(file.read(2))
+    if header is None:
+        raise ValueError("the header is of no known version")
+    try:
+        shape, _, kind = header(file)
+    except Exception as error:  # a header is Python text, and a damaged one raises anything
+        raise ValueError("the header cannot be read") from error
+    return shape, int(kind.itemsize)
 
 
 def _read_saved_series(
