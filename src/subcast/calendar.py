@@ -12,7 +12,7 @@ _DAY = np.timedelta64(1, "D")
 _LEAST_DAYS = 4
 """Days that the times must span before a daily profile is used."""
 
-_MOST_SLOTS = 1440
+MOST_SLOTS = 1440
 """Slots of a day at most: one for each minute."""
 
 
@@ -64,7 +64,7 @@ def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
     if times is None or times.size < 3 or times[-1] - times[0] < _LEAST_DAYS * _DAY:
         return 1
     slots = round(1 / float(np.median(np.diff(times) / _DAY)))
-    return slots if 2 <= slots <= _MOST_SLOTS else 1
+    return slots if 2 <= slots <= MOST_SLOTS else 1
 
 
 def slot_of_day(times: NDArray[np.datetime64], slots: int) -> NDArray[np.int64]:

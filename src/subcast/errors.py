@@ -24,6 +24,14 @@ class DataNotFoundError(DataError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
+class WriteError(SubcastError, OSError):
+    """A file or a folder could not be written, for example because the disk is full."""
+
+    def __str__(self) -> str:
+        """Return the message alone; OSError would return a tuple of its arguments."""
+        return str(self.args[0]) if self.args else ""
+
+
 def missing_extra(error: ModuleNotFoundError, purpose: str) -> str | None:
     """Return how to install a missing package of the extra [models]; None for any other package.
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from subcast.errors import DataError, DataNotFoundError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.checkpoint import load_forecaster, save_forecaster
 from subcast.forecasters.trained import TrainedForecaster
-from subcast.storage import folders
+from subcast.storage import folders, pages
 
 STORED = Path(__file__).parents[1] / "data" / "checkpoints"
 PAGE = "forecaster.json"
@@ -29,7 +30,7 @@ def page_of(folder):
     return json.loads(json.loads((folder / PAGE).read_text())["page"])
 
 
-def write_page(folder, page, version=folders.FORMAT):
+def write_page(folder, page, version=pages.FORMAT):
     """Write a page with the right checksum, as somebody would who changes it on purpose."""
     text = json.dumps(page)
     outside = {"format": version, "checksum": zlib.crc32(text.encode()), "page": text}
@@ -128,7 +129,7 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_newer_format(self, folder):
-        write_page(folder, page_of(folder), version=folders.FORMAT + 1)
+        write_page(folder, page_of(folder), version=pages.FORMAT + 1)
         with pytest.raises(DataError, match=r"is of format 2, and this version .* reads format 1: install a newer"):
             load_forecaster(folder)
 
@@ -141,7 +142,7 @@ class TestRefused:
         page = page_of(folder)
         del page["facts"]["scaler"]
         write_page(folder, page)
-        with pytest.raises(DataError, match="has no scaler"):
+        with pytest.raises(DataError, match="it has no scaler"):
             load_forecaster(folder)
 
     def test_settings_that_do_not_fit_the_weights(self, folder):
@@ -163,25 +164,86 @@ class TestDamaged:
     @pytest.mark.parametrize(
         ("fields", "sentence"),
         [
-            ({"model": ["tcn"]}, r"has \['tcn'\] as its model"),
-            ({"settings": None}, "has None as its settings"),
-            ({"lookback": True}, "has True as its lookback"),
-            ({"history": "long"}, "has 'long' as its history"),
-            ({"scaler": {}}, "has no numbers as its scaler or means"),
-            ({"means": ["a"] * 5}, "has no numbers as its scaler or means"),
-            ({"scaler": {"mean": [1.0] * 4, "scale": [1.0] * 4}}, "its scaler and its settings do not fit"),
-            ({"scaler": {"mean": [1.0], "scale": [1.0] * 5}}, "its scaler and its settings do not fit"),
-            ({"means": [1.0]}, "its means and its settings do not fit"),
-            ({"variables": ["north"]}, "its variables and its settings do not fit"),
-            ({"variables": [1, 2, 3, 4, 5]}, "its variables and its settings do not fit"),
-            ({"lookback": 11}, "its lookback and its settings do not fit"),
-            ({"horizon": 5}, "its horizon and its settings do not fit"),
-            ({"n_features": 1}, "its n_features and its settings do not fit"),
+            ({"model": ["tcn"]}, r"its model must be a text, got \['tcn'\]"),
+            ({"settings": None}, "its settings must be facts by name, got None"),
+            ({"settings": {}}, "its settings have None as n_variables instead of 5"),
+            ({"lookback": True}, "its lookback must be a whole number from 1 to .*, got True"),
+            ({"history": "long"}, "its history must be a list, got 'long'"),
+            ({"history": [3]}, r"its history must be a list of rows, got \[3\]"),
+            ({"scaler": {}}, "it has no mean"),
+            ({"scaler": 3}, "its scaler must be facts by name, got 3"),
+            ({"scaler": {"mean": [1.0], "scale": [0.0]}}, "as many scales above 0"),
+            ({"means": ["a"] * 5}, "its means must be a list of finite numbers"),
+            ({"means": [float("nan")] * 5}, "its means must be a list of finite numbers"),
+            ({"scaler": {"mean": [1.0] * 4, "scale": [1.0] * 4}}, "its scaler must have 1 or 5 means"),
+            ({"scaler": {"mean": [1.0], "scale": [1.0] * 5}}, "its scaler must have 1 or 5 means"),
+            ({"means": [1.0]}, "its means must be a list of 5 entries"),
+            ({"variables": ["north"]}, "its settings have 5 as n_variables instead of 1"),
+            ({"variables": [1, 2, 3, 4, 5]}, "its variables must be a list of different texts"),
+            ({"variables": ["a", "a", "b", "c", "d"]}, "its variables must be a list of different texts"),
+            ({"lookback": 11}, "its settings have 12 as lookback instead of 11"),
+            ({"horizon": 5}, "its settings have 4 as horizon instead of 5"),
+            ({"n_features": 1}, "its settings have 2 as n_features instead of 1"),
+            ({"time_features": {"a": 1}}, "its time_features must be a list"),
+            ({"graph_source": 3}, "its graph_source must be a text"),
+            ({"versions": []}, "its versions must be facts by name"),
         ],
     )
     def test_fields_that_are_not_what_they_should_be(self, folder, fields, sentence):
         change(folder, **fields)
         with pytest.raises(DataError, match=sentence):
+            load_forecaster(folder)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"channels": 10**9},
+            {"blocks": 10**9},
+            {"blocks": 60_000},
+            {"kernel": 10**9},
+            {"kernel": 10**30},
+            {"channels": "8"},
+            {"channels": None},
+            {"dropout": [0.1] * 100},
+            {"unheard": 1},
+            {"n_variables": 10**9},
+        ],
+    )
+    def test_settings_that_would_take_much_memory_are_refused_before_it_is_taken(self, folder, settings):
+        change(folder, settings={**page_of(folder)["facts"]["settings"], **settings})
+        tracemalloc.start()
+        try:
+            with pytest.raises(DataError, match=r"do not fit its settings|instead of 5"):
+                load_forecaster(folder)
+            assert tracemalloc.get_traced_memory()[1] < 50e6
+        finally:
+            tracemalloc.stop()
+
+    @pytest.mark.parametrize("name", ["mtgnn", "astgcn", "mstgcn", "lstnet"])
+    def test_every_size_of_every_model_is_compared_with_the_weights(self, name, tmp_path):
+        folder = Path(shutil.copytree(STORED / name, tmp_path / "saved"))
+        settings = page_of(folder)["facts"]["settings"]
+        sizes = [key for key, value in settings.items() if type(value) is int and key not in ("neighbors", "skip")]
+        assert len(sizes) > 6
+        for key in sizes:
+            if key in ("highway", "lookback") and name == "lstnet":  # at most the lookback: no more than it has
+                continue
+            change(folder, settings={**settings, key: 10**7})
+            with pytest.raises(DataError, match=r"do not fit its settings|instead of"):
+                load_forecaster(folder)
+
+    def test_weights_that_are_not_finite(self, folder):
+        forecaster = load_forecaster(folder)
+        next(forecaster.module.parameters()).data[0] = torch.nan
+        forecaster.save(folder)
+        with pytest.raises(DataError, match="is not finite"):
+            load_forecaster(folder)
+
+    def test_weights_of_another_type(self, folder):
+        forecaster = load_forecaster(folder)
+        forecaster.module.double()
+        forecaster.save(folder)
+        with pytest.raises(DataError, match="do not fit its settings"):
             load_forecaster(folder)
 
     def test_settings_out_of_range(self, folder):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from subcast.errors import DataError, DataNotFoundError, InputError
-from subcast.storage import folders
+from subcast.storage import folders, pages
 from subcast.storage.state import State
 
 
@@ -27,7 +27,7 @@ def page_of(folder):
     return json.loads(json.loads((folder / "thing.json").read_text())["page"])
 
 
-def write_page(folder, page, version=folders.FORMAT):
+def write_page(folder, page, version=pages.FORMAT):
     text = json.dumps(page)
     outside = {"format": version, "checksum": zlib.crc32(text.encode()), "page": text}
     (folder / "thing.json").write_text(json.dumps(outside))
@@ -122,11 +122,11 @@ class TestRefused:
 
     def test_another_kind(self, saved):
         (saved / "thing.json").rename(saved / "bank.json")
-        with pytest.raises(DataError, match=r"bank\.json is a thing, not a bank"):
+        with pytest.raises(DataError, match=r"bank\.json is a 'thing', not a bank"):
             folders.open_state(saved, "bank")
 
     def test_a_newer_format(self, saved):
-        write_page(saved, {"laid": "out otherwise"}, version=folders.FORMAT + 1)
+        write_page(saved, {"laid": "out otherwise"}, version=pages.FORMAT + 1)
         with pytest.raises(DataError, match=r"is of format 2, and this version .* reads format 1: install a newer"):
             folders.open_state(saved, "thing")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from subcast.errors import DataError
 from subcast.storage.state import State
 
 
@@ -35,5 +36,15 @@ def test_names_with_a_common_prefix_are_not_mixed_up():
 
 
 def test_a_missing_needed_part_raises():
-    with pytest.raises(KeyError, match="model"):
-        State({"bank": {}}).needed_part("model")
+    with pytest.raises(DataError, match=r"plant is damaged .*it has no model"):
+        State({"bank": {}}, source="plant").needed_part("model")
+
+
+def test_a_part_that_is_not_one_is_refused():
+    with pytest.raises(DataError, match="its part bank is not a part"):
+        State({"bank": 3}).part("bank")
+
+
+def test_parts_know_where_they_come_from():
+    part = State({"bank": {}}, source="plant", trusted=True).part("bank")
+    assert (part.source, part.trusted) == ("plant", True)

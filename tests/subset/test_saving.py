@@ -12,7 +12,7 @@ import pytest
 
 import subcast as sc
 from subcast.errors import DataError, DataNotFoundError, InputError
-from subcast.storage import folders
+from subcast.storage import folders, pages
 from subcast.storage.state import State
 from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, hidden, learn, mixing, waves
 
@@ -351,11 +351,11 @@ def test_a_changed_byte_is_refused(saved, model, tmp_path):
 
 def test_a_newer_format_is_refused(robust, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(folders, "FORMAT", folders.FORMAT + 1)
+        patch.setattr(pages, "FORMAT", pages.FORMAT + 1)
         robust.save(tmp_path / "newer")
     with pytest.raises(DataError) as error:
         sc.load(tmp_path / "newer", model=mixing)
-    assert_one_sentence(error, "format", str(folders.FORMAT + 1), "newer subcast")
+    assert_one_sentence(error, "format", str(pages.FORMAT + 1), "newer subcast")
 
 
 def test_a_folder_without_a_saved_object_is_refused(tmp_path):

@@ -14,9 +14,8 @@ from rich.table import Table
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecast import Forecast
 from subcast.series import Series
-from subcast.storage.folders import open_state
 from subcast.subset import SubsetForecaster
-from subcast.subset.saving import KIND, load
+from subcast.subset.saving import ModelNotStoredError, load
 from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
 from subcast.tables.text import read_text
@@ -26,14 +25,13 @@ _ROWS_SHOWN = 12
 
 def open_wrapper(folder: Path) -> SubsetForecaster:
     """Load a wrapper; raise an InputError if it was saved without its model, which the command line cannot provide."""
-    if (folder / f"{KIND}.json").is_file():
-        model = open_state(folder, KIND).facts.get("fitted", {}).get("model")
-        if isinstance(model, dict) and model.get("kind") == "other":
-            raise InputError(
-                f"{folder} was saved without its model ({model.get('repr')}), so the command line cannot use it: "
-                "load it in Python with subcast.load(folder, model=...)"
-            )
-    return load(folder)
+    try:
+        return load(folder)
+    except ModelNotStoredError as error:
+        raise InputError(
+            f"{folder} was saved without its model ({error.args[1]}), so the command line cannot use it: "
+            "load it in Python with subcast.load(folder, model=...)"
+        ) from None
 
 
 def read_readings(path: Path) -> Any:

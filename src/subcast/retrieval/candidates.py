@@ -16,10 +16,10 @@ from subcast.axes import variable_indices
 from subcast.errors import InputError
 from subcast.retrieval import search
 from subcast.retrieval.index import EnvelopeIndex
-from subcast.retrieval.layout import Layout, all_starts, packed_tiles, steps_read, tiles_of
+from subcast.retrieval.layout import Layout, all_starts, check_starts, packed_tiles, steps_read, tiles_of
 from subcast.retrieval.moments import LagMoments
 from subcast.retrieval.pooling import pool_deviation, pool_mean, pool_median
-from subcast.storage import folders
+from subcast.storage import fields, folders
 from subcast.storage.state import State
 
 
@@ -285,15 +285,16 @@ class CandidateWindows:
         folders.save_state(folder, "bank", self.state())
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, verify: bool = False) -> Self:
-        """Open a saved bank by memory map, which is fast for any size and shared between processes.
+    def open(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> Self:
+        """Open a saved bank by memory map, which processes share.
 
         Parameters
         ----------
         folder
             the folder that `save` wrote
         verify
-            whether to compare checksums of whole files; by default only the size and both ends of each file
+            whether to read all files once, compare their checksums and look through the readings; False opens a bank of
+            any size at once, and checks only the facts and the size and both ends of each file
         """
         return cls.from_state(folders.open_state(folder, "bank", verify=verify))
 
@@ -304,32 +305,40 @@ class CandidateWindows:
             "lookback": self.lookback,
             "variables": self.n,
             "shared": list(self.layout.shared),
-            "offsets": self.offsets.tolist(),
-            "holes": np.flatnonzero(self._holes).tolist(),
             "names": self.names,
             "checksum": self.checksum(),
         }
-        arrays = {"rows": self.data, "starts": self._chosen, "targets": self.targets}
+        arrays: dict[str, NDArray[Any] | None] = {
+            "rows": self.data,
+            "offsets": self.offsets,
+            "holes": self._holes,
+            "starts": self._chosen,
+            "targets": self.targets,
+        }
         return State(facts, {name: array for name, array in arrays.items() if array is not None})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the bank saved in `state`."""
-        facts, arrays = state.facts, state.arrays
-        layout = Layout(facts["variables"], tuple(facts["shared"]))
-        holes = np.zeros(layout.n_rows, dtype=bool)
-        holes[facts["holes"]] = True
+        """Return the bank saved in `state`; raise a DataError unless all of it fits together."""
+        layout = Layout(fields.whole(state, "variables", 1), _stored_shared(state))
+        rows = fields.array(state, "rows", np.float32, [layout.n_rows, None], missing=True)
+        steps = rows.shape[1]
+        lookback = fields.whole(state, "lookback", 1, steps)
+        offsets = _stored_offsets(state, steps, lookback)
+        targets = None
+        if fields.has_array(state, "targets"):
+            targets = fields.array(state, "targets", np.float32, [layout.n, steps], missing=True)
         bank = cls.__new__(cls)
         bank._store(
-            arrays["rows"],
+            rows,
             layout,
-            facts["lookback"],
-            np.array(facts["offsets"], dtype=np.int64),
-            arrays.get("starts"),
-            holes,
-            facts["names"],
-            facts["checksum"],
-            arrays.get("targets"),
+            lookback,
+            offsets,
+            _stored_starts(state, offsets, lookback),
+            _stored_holes(state, rows),
+            None if fields.fact(state, "names") is None else fields.texts(state, "names", layout.n),
+            fields.whole(state, "checksum", 0, 0xFFFFFFFF),
+            targets,
         )
         return bank
 
@@ -390,3 +399,42 @@ class CandidateWindows:
             wrong = array[(array < least) | (array >= len(self))].flat[0]
             raise InputError(f"index holds {wrong}, but the candidates are numbered 0 to {len(self) - 1}")
         return array.astype(np.int64)
+
+
+def _stored_shared(state: State) -> tuple[bool, ...]:
+    """Return for each feature whether all variables share it; the reading, the first, is never shared."""
+    shared = fields.sequence(state, "shared")
+    if not shared or shared[0] is not False or not all(isinstance(is_shared, bool) for is_shared in shared):
+        raise fields.wrong(state, "shared", "a list of true and false that begins with false", shared)
+    return tuple(shared)
+
+
+def _stored_offsets(state: State, steps: int, lookback: int) -> NDArray[np.int64]:
+    """Return where each series begins and the last ends; one of them must hold a window."""
+    offsets = np.array(fields.array(state, "offsets", np.int64, [None], low=0, high=steps))
+    if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != steps or (np.diff(offsets) < 1).any():
+        raise state.damaged(f"its offsets must increase from 0 to its {steps} steps")
+    if np.diff(offsets).max() < lookback:
+        raise state.damaged(f"none of its series has {lookback} steps")
+    return offsets
+
+
+def _stored_starts(state: State, offsets: NDArray[np.int64], lookback: int) -> NDArray[np.int64] | None:
+    if not fields.has_array(state, "starts"):
+        return None
+    starts = fields.array(state, "starts", np.int64, [None])
+    try:
+        check_starts(starts, offsets, lookback)
+    except InputError as error:
+        raise state.damaged(str(error)) from None
+    return starts
+
+
+def _stored_holes(state: State, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which rows have missing readings; searches rely on it."""
+    holes = np.array(fields.array(state, "holes", np.bool_, [len(rows)]))
+    if not state.trusted:
+        for number, row in enumerate(rows):
+            if holes[number] != bool(np.isnan(row.min())):
+                raise state.damaged(f"its holes say the wrong thing about the missing readings of row {number}")
+    return holes

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.storage import fields
 from subcast.storage.state import State
 
 DENSE_LIMIT = 1024  # variables; above it the moments are stored as common factors plus a residual for each variable
@@ -115,9 +116,21 @@ class LagMoments:
         return State({}, {name: getattr(self, name) for name in _ARRAYS})
 
     @classmethod
-    def from_state(cls, state: State) -> LagMoments:
-        """Return the moments saved in `state`."""
-        return cls(*(state.arrays[name] for name in _ARRAYS))
+    def from_state(cls, state: State, lags: int | None = None, n: int | None = None) -> LagMoments:
+        """Return the moments saved in `state`, which must be those of `n` variables at `lags` lags, if given."""
+        whole = state.arrays.get("whole")
+        if whole is not None and whole.ndim == 3 and n is None:
+            n = whole.shape[1]
+        shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(_ARRAYS, (0,))
+        if whole is not None and whole.size:
+            shapes["whole"] = (lags, n, n)
+        else:
+            rank = state.arrays["loadings"].shape[-1] if "loadings" in state.arrays else None
+            shapes |= {"loadings": (n, rank), "factors": (lags, rank, rank), "own": (lags, n)}
+        moments = cls(*(fields.array(state, name, np.float32, shapes[name]) for name in _ARRAYS))
+        if not moments.lags or (len(moments.factors) and len(moments.own) != len(moments.factors)):
+            raise state.damaged("its moments have no lags, or not the same ones")
+        return moments
 
 
 @dataclass(frozen=True, eq=False)

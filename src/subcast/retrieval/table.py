@@ -21,7 +21,7 @@ from subcast.retrieval.layout import packed_tiles
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.queries import Queries
 from subcast.retrieval.threads import cuts, run_all, thread_count
-from subcast.storage import folders
+from subcast.storage import fields, folders
 from subcast.storage.state import State
 
 # Smallest first range, as a share of the spread of a row (of 1 if the row is constant). A range of 0 could not be
@@ -311,7 +311,7 @@ class QueryTable:
         folders.save_state(folder, "table", State(facts, arrays))
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], bank: WindowBank, *, verify: bool = False) -> QueryTable:
+    def open(cls, folder: str | os.PathLike[str], bank: WindowBank, *, verify: bool = True) -> QueryTable:
         """Open a saved table as a memory map.
 
         Parameters
@@ -321,15 +321,24 @@ class QueryTable:
         bank
             the bank from which the table was built
         verify
-            read the whole table and compare checksums, instead of only the sizes and ends of its files
+            whether to read the whole table once and compare checksums; False compares only the sizes and ends of its
+            files
         """
         state = folders.open_state(folder, "table", verify=verify)
-        facts, arrays = state.facts, state.arrays
-        if facts["bank"] != bank.fingerprint():
+        if fields.text(state, "bank") != bank.fingerprint():
             raise DataError(f"the table in {folder} was built from another bank: build a new table for this bank")
+        factor, share = fields.number(state, "factor"), fields.number(state, "share")
+        with fields.restoring(state):
+            _check_settings(factor, share)
+        steps, n_rows = bank.data.shape[1], bank.layout.n_rows
+        rows = np.array(fields.array(state, "rows", np.int64, [None], low=0, high=n_rows - 1))
+        if len(np.unique(rows)) < len(rows):
+            raise state.damaged("its rows must differ")
+        orders = fields.array(state, "orders", _index_type(bank), [len(rows), steps], low=0, high=steps - 1)
+        sizes = np.array(fields.array(state, "sizes", np.int64, [len(rows)], low=0, high=steps))
+        ranges = np.array(fields.array(state, "ranges", np.float32, [n_rows], low=0))
         table = cls.__new__(cls)
-        rows, sizes, ranges = (np.array(arrays[name]) for name in ("rows", "sizes", "ranges"))
-        table._store(bank, rows, arrays["orders"], sizes, ranges, facts["factor"], facts["share"])
+        table._store(bank, rows, orders, sizes, ranges, factor, share)
         return table
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from subcast.errors import DataError
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -21,6 +23,10 @@ class State:
         NumPy arrays by name; a name may have dots
     blobs
         whole files as bytes, by a name that ends in the file's suffix ("weights.safetensors")
+    source
+        the folder that the state was read from, for errors
+    trusted
+        whether the user chose not to verify the folder; then the values of its arrays are not looked through
 
     Examples
     --------
@@ -35,6 +41,8 @@ class State:
     facts: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
+    source: str = "the folder"
+    trusted: bool = False
 
     @classmethod
     def join(cls, own_facts: Mapping[str, Any], /, **parts: State | None) -> State:
@@ -51,16 +59,24 @@ class State:
         """Return the state of a named part; None if there is none."""
         if name not in self.facts:
             return None
+        if not isinstance(self.facts[name], dict):
+            raise self.damaged(f"its part {name} is not a part")
         start = f"{name}."
         return State(
             self.facts[name],
             {key.removeprefix(start): array for key, array in self.arrays.items() if key.startswith(start)},
             {key.removeprefix(start): blob for key, blob in self.blobs.items() if key.startswith(start)},
+            self.source,
+            self.trusted,
         )
 
     def needed_part(self, name: str) -> State:
-        """Return the state of a named part; raise KeyError if there is none."""
+        """Return the state of a named part; raise if there is none."""
         part = self.part(name)
         if part is None:
-            raise KeyError(name)
+            raise self.damaged(f"it has no {name}")
         return part
+
+    def damaged(self, problem: str) -> DataError:
+        """Return the error that says what is wrong with the saved state."""
+        return DataError(f"{self.source} is damaged or was changed by hand ({problem}): copy or save it again")

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
+from subcast.storage import fields
+from subcast.storage.state import State
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -68,6 +70,16 @@ def check_probe(fitted: Fitted, inputs: NDArray[np.float32], forecasts: NDArray[
             f"the model is not the one this wrapper was fitted with: on the stored windows its forecasts are "
             f"{largest:.2g} deviations away; give the same model, or fit a new wrapper"
         )
+
+
+def stored_probe(state: State, fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the windows and forecasts saved in `state`, with which a loaded model is compared."""
+    inputs = fields.array(
+        state, "inputs", np.float32, [None, fitted.lookback, fitted.n, fitted.n_features], missing=False
+    )
+    if not 1 <= len(inputs) <= _PROBE_CANDIDATES:
+        raise state.damaged(f"it must have 1 to {_PROBE_CANDIDATES} windows to compare the model on, got {len(inputs)}")
+    return inputs, fields.array(state, "forecasts", np.float32, [len(inputs), fitted.horizon, fitted.n])
 
 
 def difference(fitted: Fitted, first: NDArray[np.float32], second: NDArray[np.float32]) -> float:

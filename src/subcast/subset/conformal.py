@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subcast.errors import InputError
 from subcast.progress import progress_bar
+from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.arrived import Arrived
 from subcast.subset.fitted import Fitted
@@ -67,9 +68,14 @@ class Calibration:
         return State({}, {name: getattr(self, name) for name in _ARRAYS})
 
     @classmethod
-    def from_state(cls, state: State) -> Calibration:
-        """Return the calibration saved in `state`."""
-        return cls(*(np.asarray(state.arrays[name]) for name in _ARRAYS))
+    def from_state(cls, state: State, horizon: int | None = None, n: int | None = None) -> Calibration:
+        """Return the calibration saved in `state`, of `n` variables and `horizon` steps ahead."""
+        shares = fields.array(state, "shares", np.float64, [None], low=0, high=1)
+        if not shares.size or (np.diff(shares) <= 0).any():
+            raise state.damaged("its shares must increase")
+        table = [len(shares), len(PROBABILITIES), horizon, n]
+        present, absent = (fields.array(state, name, np.float32, table) for name in ("present", "absent"))
+        return cls(shares, present, absent, fields.array(state, "gaps", np.float64, [len(shares)]))
 
 
 def calibrate(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import logging
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.names import plural
 from subcast.retrieval import Bank, Neighbors
+from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset import saving
 from subcast.subset.arrived import read_windows, window_slots
@@ -27,6 +29,7 @@ from subcast.subset.checks import (
     check_model,
     check_probe,
     refuse_unfitted,
+    stored_probe,
 )
 from subcast.subset.conformal import Calibration, calibrate, checked_levels
 from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
@@ -40,7 +43,7 @@ from subcast.subset.validation import split_validation
 from subcast.tables.live import Recent, read_recent
 from subcast.windows import Windows
 
-_FIELDS = {field.name for field in fields(Settings)}
+_FIELDS = {field.name for field in dataclasses.fields(Settings)}
 _FITTED_SETTINGS = ("daily_profile", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share")
 _LOGGER = logging.getLogger(__name__)
 
@@ -429,9 +432,9 @@ class SubsetForecaster:
         saving.save(self, folder)
 
     @classmethod
-    def load(cls, folder: str | Path, model: Any = None) -> SubsetForecaster:
+    def load(cls, folder: str | Path, model: Any = None, *, verify: bool = True) -> SubsetForecaster:
         """Load a wrapper that `save` wrote (see `subcast.load`)."""
-        return saving.load(folder, model)
+        return saving.load(folder, model, verify=verify)
 
     def state(self) -> State:
         """Return the state to save."""
@@ -467,28 +470,30 @@ class SubsetForecaster:
     @classmethod
     def from_state(cls, state: State, model: Any = None, source: str = "the folder") -> SubsetForecaster:
         """Return the wrapper saved in `state`; `model` replaces a model that was not stored."""
-        facts = state.facts
         metadata = TrainingMetadata.from_state(state.needed_part("metadata"))
         fitted = saving.fitted_from_state(state.needed_part("fitted"), metadata, model, source, progress=True)
-        initial = Settings.from_dict(facts["given"])
-        wrapper = cls(
-            fitted.model,
-            metric=facts["metric"],
-            levels=tuple(facts["levels"]),
-            effort=facts["effort"],
-            seconds=facts["seconds"],
-            seed=facts["seed"],
-            experts=tuple(expert for name, expert in fitted.experts.items() if name not in OWN_EXPERTS),
-            settings=initial if facts["all_given"] else None,
-            **({} if facts["all_given"] else {name: getattr(initial, name) for name in facts["given"]}),
-        )
-        calibration = state.part("calibration")
-        wrapper.settings_ = Settings.from_dict(facts["settings"])
-        wrapper.report_ = dict(facts["report"])
+        given, all_given = fields.mapping(state, "given"), fields.flag(state, "all_given")
+        with fields.restoring(state):
+            initial = Settings.from_dict(given)
+            wrapper = cls(
+                fitted.model,
+                metric=fields.text(state, "metric"),
+                levels=fields.numbers(state, "levels"),
+                effort=fields.number(state, "effort"),
+                seconds=None if fields.fact(state, "seconds") is None else fields.number(state, "seconds"),
+                seed=fields.whole(state, "seed"),
+                experts=tuple(expert for name, expert in fitted.experts.items() if name not in OWN_EXPERTS),
+                settings=initial if all_given else None,
+                **({} if all_given else {name: getattr(initial, name) for name in given}),
+            )
+            wrapper.settings_ = Settings.from_dict(fields.mapping(state, "settings"))
+            check_blend(wrapper.settings_, fitted.horizon, fitted.experts)
+        wrapper.report_ = dict(fields.mapping(state, "report"))
         wrapper._metadata, wrapper._fitted = metadata, fitted
-        wrapper.calibration_ = None if calibration is None else Calibration.from_state(calibration)
-        probe = state.needed_part("probe").arrays
-        wrapper._probe = (probe["inputs"], probe["forecasts"])
+        calibration = state.part("calibration")
+        if calibration is not None:
+            wrapper.calibration_ = Calibration.from_state(calibration, fitted.horizon, fitted.n)
+        wrapper._probe = stored_probe(state.needed_part("probe"), fitted)
         return wrapper
 
     def check_model(self) -> None:

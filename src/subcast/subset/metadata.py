@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.calendar import TIME_FEATURES
+from subcast.storage import fields
 from subcast.storage.state import State
-from subcast.tables.rates import fixed_step
+from subcast.tables.rates import check_rate, fixed_step
 from subcast.windows import Windows
 
 _FACTS = ("freq", "unit", "name", "protocol", "lookback", "horizon")
+_LONGEST_RATE = 100  # letters
+_FIRST, _LAST = -9 * 10**18, 9 * 10**18  # nanoseconds since 1970: the years 1684 to 2255
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +69,29 @@ class TrainingMetadata:
 
     @classmethod
     def from_state(cls, state: State) -> TrainingMetadata:
-        """Return the metadata saved in `state`."""
-        times = state.arrays["times"].view("datetime64[ns]") if "times" in state.arrays else None
-        facts: dict[str, Any] = {name: state.facts[name] for name in _FACTS}
-        facts |= {name: tuple(state.facts[name]) for name in ("variables", "time_features")}
-        return cls(**facts, times=times)
+        """Return the metadata saved in `state`; raise a DataError unless all of it fits together."""
+        freq = fields.optional_text(state, "freq")
+        if freq is not None:
+            with fields.restoring(state):
+                check_rate(freq[:_LONGEST_RATE])
+        time_features = fields.texts(state, "time_features")
+        unknown = [name for name in time_features if name not in TIME_FEATURES]
+        if unknown:
+            raise fields.wrong(state, "time_features", f"among {', '.join(TIME_FEATURES)}", unknown)
+        variables = fields.texts(state, "variables")
+        if not variables:
+            raise state.damaged("it has no variables")
+        return cls(
+            variables,
+            time_features,
+            freq,
+            unit=fields.text(state, "unit"),
+            name=fields.text(state, "name"),
+            protocol=fields.text(state, "protocol"),
+            lookback=fields.whole(state, "lookback", 1),
+            horizon=fields.whole(state, "horizon", 1),
+            times=_stored_times(state),
+        )
 
     @property
     def step(self) -> np.timedelta64 | None:
@@ -102,6 +123,16 @@ class TrainingMetadata:
             return None
         ends = self.times[np.maximum(starts, 0) + self.lookback - 1].astype("datetime64[ns]")
         return np.where(starts >= 0, ends, np.datetime64("NaT"))
+
+
+def _stored_times(state: State) -> NDArray[np.datetime64] | None:
+    """Return the saved times, which must increase."""
+    if not fields.has_array(state, "times"):
+        return None
+    stamps = fields.array(state, "times", np.int64, [None], low=_FIRST, high=_LAST)
+    if (np.diff(stamps) <= 0).any():
+        raise state.damaged("its times must increase")
+    return np.asarray(stamps.view("datetime64[ns]"))
 
 
 def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:

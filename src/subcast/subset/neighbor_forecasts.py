@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.progress import progress_bar
+from subcast.storage import fields
 from subcast.storage.state import State
 
 _WINDOWS_AT_ONCE = 512
@@ -94,10 +95,18 @@ class NeighborForecasts:
         return State({}, {"forecasts": forecasts, "known": known})
 
     @classmethod
-    def from_state(cls, state: State | None, *, progress: bool = False) -> NeighborForecasts:
-        """Return the forecasts saved in `state`."""
-        arrays = {} if state is None else state.arrays
-        return cls(arrays.get("forecasts"), arrays.get("known"), progress=progress)
+    def from_state(
+        cls,
+        state: State | None,
+        shape: tuple[int | None, int | None, int | None] = (None, None, None),
+        *,
+        progress: bool = False,
+    ) -> NeighborForecasts:
+        """Return the forecasts saved in `state`, which must be of the shape (windows, h, n) if it is given."""
+        if state is None:
+            return cls(progress=progress)
+        forecasts = fields.array(state, "forecasts", np.float32, shape)
+        return cls(forecasts, fields.array(state, "known", np.bool_, [len(forecasts)]), progress=progress)
 
     def _arrays(self) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
         return (self._stored, self._stored_known) if self._opened is None else self._opened

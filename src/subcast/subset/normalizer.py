@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import slot_of_day, slots_a_day
+from subcast.calendar import MOST_SLOTS, slot_of_day, slots_a_day
 from subcast.scaling import Scaler
+from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.windows import Windows
 
@@ -61,9 +62,14 @@ class Normalizer:
         return State({}, {"center": self.center, "spread": self.spread})
 
     @classmethod
-    def from_state(cls, state: State) -> Normalizer:
-        """Return the normalizer saved in `state`."""
-        return cls(state.arrays["center"], state.arrays["spread"])
+    def from_state(cls, state: State, n: int | None = None) -> Normalizer:
+        """Return the normalizer of `n` variables saved in `state`."""
+        center = fields.array(state, "center", np.float32, [None, n])
+        slots, n = center.shape
+        if not 1 <= slots <= MOST_SLOTS:
+            raise state.damaged(f"its center must have 1 to {MOST_SLOTS} slots of the day, got {slots}")
+        smallest = float(np.finfo(np.float32).tiny)
+        return cls(center, fields.array(state, "spread", np.float32, [slots, n], low=smallest))
 
     @property
     def slots(self) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from subcast import __version__
@@ -15,10 +17,10 @@ from subcast.adapters.onnx import from_onnx_content
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecasters.checkpoint import forecaster_from_state, is_saved_forecaster
 from subcast.forecasters.protocol import AbleForecaster
-from subcast.retrieval import LagMoments, WindowBank
-from subcast.storage import folders
+from subcast.retrieval import Bank, LagMoments, WindowBank
+from subcast.storage import fields, folders
 from subcast.storage.state import State
-from subcast.subset.experts import EXPERTS
+from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Expert
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.neighbor_forecasts import NeighborForecasts
@@ -32,8 +34,18 @@ _NOT_STORED = "other"
 _LOGGER = logging.getLogger(__name__)
 
 
-def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
+class ModelNotStoredError(InputError):
+    """A wrapper was saved without its model, and no model was given; the second argument describes the model."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def load(folder: str | Path, model: Any = None, *, verify: bool = True) -> SubsetForecaster:
     """Load a wrapper that `SubsetForecaster.save` wrote; its arrays are memory-mapped and shared between processes.
+
+    The result is the very wrapper that was saved, or an error: every file is read once and compared with its checksum,
+    and every field is checked.
 
     Parameters
     ----------
@@ -42,6 +54,9 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
     model
         the model, when it is neither one of subcast's nor an ONNX file; it is checked against forecasts stored with
         the wrapper
+    verify
+        False reads only both ends of each file and does not look through the arrays: for large wrappers on a disk that
+        you trust
 
     Returns
     -------
@@ -52,12 +67,10 @@ def load(folder: str | Path, model: Any = None) -> SubsetForecaster:
     folder = Path(folder)
     if not folders.is_saved(folder, KIND):
         _refuse(folder)
-    state = folders.open_state(folder, KIND)
-    try:
-        wrapper = SubsetForecaster.from_state(state, model, str(folder))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder} is incomplete ({error} is missing or invalid): copy it again") from None
-    wrapper.check_model()
+    state = folders.open_state(folder, KIND, verify=verify)
+    wrapper = SubsetForecaster.from_state(state, model, str(folder))
+    with fields.restoring(state) if model is None else nullcontext():
+        wrapper.check_model()
     _LOGGER.info("loaded %s", folder)
     return wrapper
 
@@ -117,42 +130,91 @@ def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
 def fitted_from_state(
     state: State, metadata: TrainingMetadata, model: Any, source: str, *, progress: bool = False
 ) -> Fitted:
-    """Return the fitted parts saved by `fitted_state`; `model` replaces a model that was not stored."""
-    facts = state.facts
+    """Return the fitted parts saved by `fitted_state`; `model` replaces a model that was not stored.
+
+    Raises a DataError unless all parts fit the names, times and sizes in `metadata` and one another.
+    """
+    lookback, horizon = metadata.lookback, metadata.horizon
+    n, n_features = len(metadata.variables), 1 + len(metadata.time_features)
+    for name, size in (("lookback", lookback), ("horizon", horizon), ("n_features", n_features)):
+        fields.whole(state, name, size, size)
+    bank = _load_bank(state, metadata)
+    normalizer = Normalizer.from_state(state.needed_part("normalizer"), n)
+    features = None
+    if n_features > 1:
+        features = fields.array(state, "features", np.float32, [bank.n_steps, n_features - 1])
     moments = state.part("moments")
-    unknown = [name for name in facts["experts"] if name not in EXPERTS]
-    if unknown:
+    shape = (len(bank), horizon, n)
+    fitted = Fitted(
+        model=_load_model(state.needed_part("model"), metadata, n_features, model, source),
+        normalizer=normalizer,
+        bank=bank,
+        moments=None if moments is None else LagMoments.from_state(moments, lookback + horizon, n),
+        neighbor_forecasts=NeighborForecasts.from_state(state.part("neighbor_forecasts"), shape, progress=progress),
+        bank_slots=fields.array(state, "bank_slots", np.int64, [bank.n_steps], low=0, high=normalizer.slots - 1),
+        features=features,
+        time_of_day_weight=fields.number(state, "time_of_day_weight", 0),
+        features_in_distance=fields.flag(state, "features_in_distance"),
+        lookback=lookback,
+        horizon=horizon,
+        n_features=n_features,
+        experts=_load_experts(state),
+    )
+    _check_compared_features(state, fitted)
+    return fitted
+
+
+def _load_bank(state: State, metadata: TrainingMetadata) -> Bank:
+    """Return the saved bank, whose windows must be those of the training series."""
+    part = state.needed_part("bank")
+    kind = fields.text(part, "kind")
+    if kind not in BANKS:
         raise DataError(
-            f"{source} was saved with the expert {unknown[0]!r}, which is not in EXPERTS: put its class into "
-            "subcast.subset.experts.EXPERTS before loading"
-        )
-    bank_kind = facts["bank"].get("kind")
-    if bank_kind not in BANKS:
-        raise DataError(
-            f"{source} was saved with a bank of kind {bank_kind!r}, which has no reader here: put one into "
+            f"{state.source} was saved with a bank of kind {kind[:40]!r}, which has no reader here: put one into "
             "subcast.subset.saving.BANKS before loading"
         )
-    bank = BANKS[bank_kind](state.needed_part("bank"))
-    if bank.fingerprint() != facts["bank_fingerprint"]:
+    with fields.restoring(part):
+        bank: Bank = BANKS[kind](part)
+    expected = fields.text(state, "bank_fingerprint")
+    if bank.fingerprint() != expected:
         raise DataError(
-            f"{source} was saved with another bank (fingerprint {facts['bank_fingerprint']}, found "
-            f"{bank.fingerprint()}): copy the folder again, or give the bank it was saved with"
+            f"{state.source} was saved with another bank (fingerprint {expected[:60]}, found {bank.fingerprint()}): "
+            "copy the folder again, or give the bank it was saved with"
         )
-    return Fitted(
-        model=_load_model(state.needed_part("model"), metadata, facts["n_features"], model, source),
-        normalizer=Normalizer.from_state(state.needed_part("normalizer")),
-        bank=bank,
-        moments=None if moments is None else LagMoments.from_state(moments),
-        neighbor_forecasts=NeighborForecasts.from_state(state.part("neighbor_forecasts"), progress=progress),
-        bank_slots=state.arrays["bank_slots"],
-        features=state.arrays.get("features"),
-        time_of_day_weight=facts["time_of_day_weight"],
-        features_in_distance=facts["features_in_distance"],
-        lookback=facts["lookback"],
-        horizon=facts["horizon"],
-        n_features=facts["n_features"],
-        experts={name: EXPERTS[name].from_state(state.needed_part(f"expert_{name}")) for name in facts["experts"]},
-    )
+    length = metadata.lookback + metadata.horizon
+    sizes, needed = (bank.lookback, bank.n), (metadata.lookback, len(metadata.variables))
+    if sizes != needed or not len(bank) or int(bank.starts.max()) + length > bank.n_steps:
+        raise state.damaged(f"its bank of (lookback, variables) = {sizes} must fit {needed}, with room for the horizon")
+    if metadata.times is not None and len(metadata.times) != bank.n_steps:
+        raise state.damaged(f"its bank has {bank.n_steps} steps, and there are {len(metadata.times)} times")
+    return bank
+
+
+def _load_experts(state: State) -> dict[str, Expert]:
+    names = fields.texts(state, "experts")
+    unknown = [name for name in names if name not in EXPERTS]
+    if unknown:
+        raise DataError(
+            f"{state.source} was saved with the expert {unknown[0][:40]!r}, which is not in EXPERTS: put its class "
+            "into subcast.subset.experts.EXPERTS before loading"
+        )
+    if names[:1] != OWN_EXPERTS[:1]:
+        raise fields.wrong(state, "experts", f"a list that begins with {OWN_EXPERTS[0]!r}", list(names))
+    experts = {}
+    for name in names:
+        part = state.needed_part(f"expert_{name}")
+        with fields.restoring(part):
+            experts[name] = EXPERTS[name].from_state(part)
+    return experts
+
+
+def _check_compared_features(state: State, fitted: Fitted) -> None:
+    """Raise unless the bank stores exactly the features by which windows are compared besides readings."""
+    if isinstance(fitted.bank, WindowBank):
+        shared = fitted.shared_at(None if fitted.features is None else fitted.features[:1], fitted.bank_slots[:1])
+        expected = (False, *[True] * (0 if shared is None else shared.shape[-1]))
+        if fitted.bank.layout.shared != expected:
+            raise state.damaged(f"its bank has {fitted.bank.f} features, and {len(expected)} are compared")
 
 
 def model_state(model: AbleForecaster) -> State:
@@ -167,25 +229,28 @@ def model_state(model: AbleForecaster) -> State:
 def _load_model(
     state: State, metadata: TrainingMetadata, n_features: int, user_model: Any, source: str
 ) -> AbleForecaster:
-    kind = str(state.facts.get("kind"))
-    if user_model is None and kind == _NOT_STORED:
-        raise InputError(
-            f"{source} was saved without its model ({state.facts['repr']}), which cannot be stored "
-            "safely: pass it as subcast.load(folder, model=...)"
+    sizes: dict[str, Any] = {
+        "lookback": metadata.lookback,
+        "horizon": metadata.horizon,
+        "variables": metadata.variables,
+        "n_features": n_features,
+    }
+    if user_model is not None:
+        return adapt(user_model, **sizes)
+    kind, description = fields.text(state, "kind"), fields.short(fields.text(state, "repr"))
+    if kind == _NOT_STORED:
+        raise ModelNotStoredError(
+            f"{source} was saved without its model ({description}), which cannot be stored "
+            "safely: pass it as subcast.load(folder, model=...)",
+            description,
         )
-    if user_model is None and kind not in MODELS:
+    if kind not in MODELS:
         raise DataError(
-            f"{source} holds a model of kind {kind!r}, which has no reader here: pass the model as "
+            f"{source} holds a model of kind {kind[:40]!r}, which has no reader here: pass the model as "
             "subcast.load(folder, model=...), or put a reader into subcast.subset.saving.MODELS"
         )
-    model = MODELS[kind](state, metadata, source) if user_model is None else user_model
-    return adapt(
-        model,
-        lookback=metadata.lookback,
-        horizon=metadata.horizon,
-        variables=metadata.variables,
-        n_features=n_features,
-    )
+    with fields.restoring(state):
+        return adapt(MODELS[kind](state, metadata, source), **sizes)
 
 
 def _read_forecaster(state: State, metadata: TrainingMetadata, source: str) -> Any:
@@ -193,6 +258,8 @@ def _read_forecaster(state: State, metadata: TrainingMetadata, source: str) -> A
 
 
 def _read_onnx(state: State, metadata: TrainingMetadata, source: str) -> Any:
+    if "model.onnx" not in state.blobs:
+        raise state.damaged("it has no model.onnx")
     return from_onnx_content(
         state.blobs["model.onnx"],
         lookback=metadata.lookback,
