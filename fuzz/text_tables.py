@@ -317,8 +317,10 @@ def _spoil(random: Random, table: TextTable) -> None:
         table.grid = [[f"  {entry} " for entry in line] for line in table.grid]
     elif kind == "blank":
         table.before = table.newline * 2
-    elif kind == "options":
-        table.options |= {"decimal": table.convention.decimal, "thousands": table.convention.thousands or None}
+    elif kind == "options":  # what the user says about the numbers settles them
+        table.options |= {"decimal": table.convention.decimal, "thousands": table.convention.thousands}
+        table.oddities = [oddity for oddity in table.oddities if not oddity.startswith("numbers")]
+        return
     elif kind == "last":
         table.oddities.append("no last newline")
         return
