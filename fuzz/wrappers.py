@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +39,7 @@ def make_series(kind: str) -> sc.Series:
     return sc.Series(values.astype(np.float32), NAMES, times, freq=rate, time_features=features)
 
 
+@cache
 def make_wrapper(kind: str) -> tuple[sc.SubsetForecaster, sc.Series]:
     """Return a fitted wrapper, and the series it was fitted on."""
     series = make_series(kind)
