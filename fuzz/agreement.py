@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from number_text import Convention, fitting_conventions, read_number
+from number_text import Convention, fitting_conventions, read_number, readings_of
 from text_tables import Cell
 from truth import nanoseconds
 
@@ -77,27 +77,38 @@ def check_rows(series: Any, moments: Sequence[Any]) -> dict[Any, int]:
     return rows
 
 
-def check_values(series: Any, cells: Sequence[Cell], convention: Convention) -> bool:
-    """Compare all readings with the cells of the file; return whether they were compared.
+def check_values(series: Any, cells: Sequence[Cell], convention: Convention) -> None:
+    """Raise an error unless all readings are those of the cells of the file.
 
     The readings must be those of the convention in which the file was written. Where its numbers fit another
     convention too, the readings of that one are taken as well, if a note says which was used.
     """
     rows = check_rows(series, [cell.moment for cell in cells])
-    columns = {plain_name(name): column for column, name in enumerate(series.variables)}
-    values = series.values
-    first: str = ""
+    difference = _difference(series, cells, convention, rows)
+    if not difference:
+        return
     fitting = fitting_conventions([cell.text for cell in cells])
-    for candidate in dict.fromkeys((convention, *fitting)):
-        differences = [
-            f"{name!r} at {moment} is {values[rows[moment], columns[name]]!r}, the file holds {text!r}"
-            for (moment, name), text in latest_cells(cells, candidate).items()
-            if not same_number(float(values[rows[moment], columns[name]]), read_number(text, candidate))
-        ]
-        if not differences and (candidate == convention or _says_convention(series.repairs)):
-            return True
-        first = first or (differences[0] if differences else f"read as {candidate} without a note")
-    raise WrongReadingError(f"{first} (written as {convention}, fits {fitting}; notes: {series.repairs})")
+    others = [other for other in fitting if other != convention and not _difference(series, cells, other, rows)]
+    if not others or not _says_convention(series.repairs):
+        raise WrongReadingError(f"{difference} (written as {convention}, fits {fitting}; notes: {series.repairs})")
+
+
+def means_several_things(cells: Sequence[Cell], convention: Convention) -> bool:
+    """Return whether the numbers of a file fit several conventions, and a number is another one there."""
+    texts = [cell.text for cell in cells]
+    readings = {tuple(map(repr, readings_of(texts, fitting))) for fitting in fitting_conventions(texts)}
+    return len(readings | {tuple(map(repr, readings_of(texts, convention)))}) > 1
+
+
+def _difference(series: Any, cells: Sequence[Cell], convention: Convention, rows: dict[Any, int]) -> str:
+    """Return the first reading that is not what the file holds in a convention, or nothing."""
+    columns = {plain_name(name): column for column, name in enumerate(series.variables)}
+    values = series.values.tolist()
+    for (moment, name), text in latest_cells(cells, convention).items():
+        found = values[rows[moment]][columns[name]]
+        if not same_number(found, read_number(text, convention)):
+            return f"{name!r} at {moment} is {found}, the file holds {text!r}"
+    return ""
 
 
 def _says_convention(notes: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 BLANKS = ("", "na", "nan", "null", "none", "n/a", "#n/a", "<na>", "-nan", "#na")
@@ -44,6 +45,7 @@ def write_number(number: Decimal, convention: Convention, *, smallest_grouped: i
     return sign + whole + (convention.decimal + decimals if decimals else "")
 
 
+@lru_cache(maxsize=1 << 14)
 def read_number(text: str, convention: Convention) -> float | None:
     """Read a number in one convention; None when it is not one, NaN when it is a missing reading.
 

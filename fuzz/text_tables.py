@@ -82,7 +82,8 @@ class TextTable:
     def header_unclear(self) -> bool:
         """Whether the names look like readings or dates, or there are none and the times look like readings."""
         if self.header:
-            return all(not entry.strip() or _is_number(entry) for entry in self.grid[0])
+            first = self.grid[0]
+            return first[0].startswith("#") or all(not entry.strip() or _is_number(entry) for entry in first)
         return self.style.startswith(("compact", "epoch"))
 
     @property
