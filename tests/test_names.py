@@ -1,9 +1,19 @@
 """Checks of names, and counts and lists in messages."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from subcast.errors import DataError, InputError
-from subcast.names import listed, numbered_names, plural, refuse_repeated_names, refuse_unknown_names
+from subcast.names import (
+    listed,
+    name_in_spreadsheet,
+    numbered_names,
+    plural,
+    refuse_repeated_names,
+    refuse_unknown_names,
+    spreadsheet_name,
+)
 
 
 class TestRepeatedNames:
@@ -57,3 +67,19 @@ def test_plural(verb, one, two):
 @pytest.mark.parametrize("verb", ["is", "holds", "repeats"])
 def test_plural_verbs_differ(verb):
     assert plural(3, "row", verb) != f"3 rows {verb}"
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", "'=1", "''-2", "\uff1d1"]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_names_that_a_spreadsheet_would_run_are_marked_and_read_back(name):
+    assert spreadsheet_name(name)[0] == "'"
+    assert name_in_spreadsheet(spreadsheet_name(name)) == name
+
+
+@given(st.text(max_size=5) | st.text(alphabet="'=+-@\t\rx", max_size=5))
+def test_no_name_is_changed_by_writing_and_reading(name):
+    written = spreadsheet_name(name)
+    assert name_in_spreadsheet(written) == name
+    assert written[:1] not in tuple("=+-@\t\r\n")

@@ -15,6 +15,7 @@ import typer
 
 from subcast import __version__
 from subcast.commands import options
+from subcast.commands.advice import for_command_line
 from subcast.errors import DataWarning, FitWarning, InputError, SubcastError, missing_extra
 
 app = typer.Typer(
@@ -37,7 +38,7 @@ def main() -> None:
     try:
         app()
     except SubcastError as error:
-        typer.secho(f"subcast: {error}", fg="red", err=True)
+        typer.secho(f"subcast: {for_command_line(str(error))}", fg="red", err=True)
         sys.exit(BAD_INPUT)
     except OSError as error:
         typer.secho(f"subcast: {error.filename or 'file'}: {error.strerror or error}", fg="red", err=True)
@@ -49,7 +50,7 @@ def main() -> None:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
     label = "note" if issubclass(category, DataWarning | FitWarning) else category.__name__
-    typer.secho(f"{label}: {message}", fg="yellow", err=True)
+    typer.secho(f"{label}: {for_command_line(str(message))}", fg="yellow", err=True)
 
 
 @contextmanager
@@ -128,6 +129,13 @@ def train(
     graph: options.Graph = None,
     threads: options.Threads = None,
     device: options.Device = "auto",
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
     progress: options.Progress = True,
 ) -> None:
     """Train a forecaster on a table of readings.
@@ -138,7 +146,10 @@ def train(
         from subcast.commands.train import run_training
 
         config = {"epochs": epochs, "seed": seed, "threads": threads, "device": device, "progress": progress}
-        run_training(data, model, output, preset=preset, lookback=lookback, horizon=horizon, graph=graph, **config)  # type: ignore[arg-type]
+        run_training(
+            data, model, output, preset=preset, lookback=lookback, horizon=horizon, graph=graph,
+            table=options.table_options(time, id, value, freq, key, decimal, thousands), **config,  # type: ignore[arg-type]
+        )  # fmt: skip
 
 
 @app.command()
@@ -160,6 +171,13 @@ def fit(
     seed: options.FitSeed = 0,
     paper: options.Paper = False,
     settings: options.SettingTexts = None,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
     progress: options.Progress = True,
     as_json: options.AsJson = False,
 ) -> None:
@@ -177,6 +195,7 @@ def fit(
         with redirect_stdout(sys.stderr) if as_json else nullcontext():  # training prints to stdout
             robust = run_fit(
                 data, model, output, training=training_options, preset=preset, paper=paper, seed=seed,
+                table=options.table_options(time, id, value, freq, key, decimal, thousands),
                 progress=progress, metric=metric, effort=effort, seconds=seconds, levels=level or (0.9,), **fixed,
             )  # fmt: skip
     if as_json:
@@ -193,6 +212,13 @@ def forecast(
     plot: options.Plot = None,
     absent: options.Absent = False,
     level: options.ForecastLevels = None,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Forecast from a file of recent readings; columns may be missing or in another order, and cells may be empty.
@@ -202,7 +228,8 @@ def forecast(
     with _extras(f"the model in {folder}"):
         from subcast.commands.forecast import run_forecast, show_forecast
 
-        result = run_forecast(folder, recent, output=output, plot=plot, absent=absent, levels=level or ())
+        table = options.table_options(time, id, value, freq, key, decimal, thousands)
+        result = run_forecast(folder, recent, output=output, plot=plot, absent=absent, levels=level or (), table=table)
     if as_json:
         _print_json(result.to_dict())
         return
@@ -223,6 +250,13 @@ def evaluate(
     seed: options.SubsetSeed = 0,
     preset: options.EvaluatePreset = None,
     output: options.RecordOutput = None,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
     progress: options.Progress = True,
     as_json: options.AsJson = False,
 ) -> None:
@@ -239,6 +273,7 @@ def evaluate(
         record = run_evaluation(
             folder, data, present=present, draws=draws, every=every, step=step, seed=seed, preset=preset,
             output=output, progress=progress,
+            table=options.table_options(time, id, value, freq, key, decimal, thousands),
         )  # fmt: skip
     if as_json:
         _print_json(record, indent=None)
@@ -321,6 +356,8 @@ def inspect(
     value: options.ValueColumn = None,
     freq: options.Rate = None,
     key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
     plot: options.Plot = None,
     every: options.AllVariables = False,
     as_json: options.AsJson = False,
@@ -332,7 +369,8 @@ def inspect(
     """
     from subcast.commands.datasets import run_inspection, show_summary
 
-    summary = run_inspection(file, plot=plot, time=time, id=id, value=value, freq=freq, key=key)
+    table = options.table_options(time, id, value, freq, key, decimal, thousands)
+    summary = run_inspection(file, plot=plot, **table)
     if as_json:
         _print_json(summary.to_dict())
         return
@@ -342,13 +380,23 @@ def inspect(
 
 
 @datasets_app.command()
-def export(name: options.Data, file: options.ExportFile) -> None:
+def export(
+    name: options.Data,
+    file: options.ExportFile,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
+) -> None:
     """Write a dataset, or a repaired table of readings, to a file.
 
     Example: `subcast datasets export clouds clouds.csv`
     """
     from subcast.commands.datasets import open_series
 
-    series = open_series(name)
+    series = open_series(name, **options.table_options(time, id, value, freq, key, decimal, thousands))
     series.save(file)
     typer.echo(f"{series} written to {file}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -47,6 +48,28 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""The start of a cell that spreadsheets run as a formula, after any number of apostrophes."""
+
+
+def spreadsheet_name(name: str) -> str:
+    """Return a name as it is written to CSV files: with an apostrophe before what a spreadsheet would run.
+
+    >>> spreadsheet_name("=1+1"), spreadsheet_name("'@sum"), spreadsheet_name("inflow")
+    ("'=1+1", "''@sum", 'inflow')
+    """
+    return f"'{name}" if _FORMULA.match(name) else name
+
+
+def name_in_spreadsheet(text: str) -> str:
+    """Return the name that `spreadsheet_name` wrote.
+
+    >>> name_in_spreadsheet("'=1+1"), name_in_spreadsheet("''@sum"), name_in_spreadsheet("'quoted'")
+    ('=1+1', "'@sum", "'quoted'")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
 def numbered_names(n: int) -> list[str]:
     """Return names for variables that have none.
 
@@ -65,7 +88,15 @@ def plural(count: int, noun: str, verb: str = "") -> str:
     >>> plural(1, "row", "was"), plural(2, "row", "was"), plural(1200, "step")
     ('1 row was', '2 rows were', '1,200 steps')
     """
-    plural_verbs = {"was": "were", "has": "have", "is": "are", "holds": "hold", "repeats": "repeat"}
+    plural_verbs = {
+        "was": "were",
+        "has": "have",
+        "is": "are",
+        "holds": "hold",
+        "repeats": "repeat",
+        "numbers": "number",
+        "counts": "count",
+    }
     text = f"{count:,} {noun}" + ("" if count == 1 else "s")
     if not verb:
         return text

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.axes import check_axes, variable_indices
 from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
-from subcast.names import numbered_names, plural, refuse_repeated_names
+from subcast.names import numbered_names, plural, refuse_repeated_names, spreadsheet_name
 from subcast.storage.files import whole_file
-from subcast.tables.rows import Readings
+from subcast.tables.rows import Readings, holds_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +87,7 @@ class Series(Readings):
     repairs: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        _refuse_truth(self.values)
         values = _own(_numbers("values", self.values), self.values)
         check_axes("values", values, "tn")
         if np.isinf(values).any():
@@ -146,6 +147,8 @@ class Series(Readings):
         id: str | None = None,
         value: str | None = None,
         freq: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
         name: str = "series",
         time_features: Sequence[str] = (),
     ) -> Series:
@@ -163,6 +166,9 @@ class Series(Readings):
             the columns that hold the times and, in a long frame, the names of the variables and the readings
         freq
             the rate as pandas writes it, found from the times by default
+        decimal, thousands
+            the decimal mark ("." or ",") and the mark between thousands (".", ",", " ", "'", "_", or "" for none) of
+            numbers that are written as text, found from all of them by default
         name
             the name of the series, for titles
         time_features
@@ -180,8 +186,12 @@ class Series(Readings):
         2024-01-02  3.0  4.0
         """
         from subcast.tables.clean import frame_to_table
+        from subcast.tables.convention import NumberFormat
 
-        table = frame_to_table(frame, time=time, id=id, value=value, freq=freq, source=_frame_source(name))
+        numbers = NumberFormat(decimal, thousands)
+        table = frame_to_table(
+            frame, time=time, id=id, value=value, freq=freq, numbers=numbers, source=_frame_source(name)
+        )
         return cls._from_table(table, name, time_features)
 
     @classmethod
@@ -208,6 +218,7 @@ class Series(Readings):
 
         if times is None and freq is not None:
             raise InputError(f"freq={freq!r} was given without times: give times, or leave freq out")
+        _refuse_truth(values)
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
         names = _checked_names(() if variables is None else variables, numbers.shape[1])
@@ -226,6 +237,8 @@ class Series(Readings):
         value: str | None = None,
         freq: str | None = None,
         key: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
         time_features: Sequence[str] = (),
     ) -> Series:
         """Read a series from a CSV, Parquet, HDF5 (as pandas writes it) or NPZ file.
@@ -234,7 +247,7 @@ class Series(Readings):
         ----------
         path
             a .csv, .tsv or .txt file (plain or compressed), .parquet, .h5 or .npz
-        time, id, value, freq
+        time, id, value, freq, decimal, thousands
             as in `from_frame`
         key
             which frame of an HDF5 file, or which array of an NPZ file
@@ -243,7 +256,9 @@ class Series(Readings):
         """
         from subcast.tables.files import read_table
 
-        table = read_table(path, time=time, id=id, value=value, freq=freq, key=key)
+        table = read_table(
+            path, time=time, id=id, value=value, freq=freq, key=key, decimal=decimal, thousands=thousands
+        )
         return cls._from_table(table, Path(path).name.partition(".")[0], time_features)
 
     @classmethod
@@ -401,14 +416,15 @@ class Series(Readings):
         """Write a .csv, .parquet or .npz file that `Series.read` can read.
 
         All three hold the readings, names and times; .npz also holds graph, positions, rate, time features, unit and
-        missing code.
+        missing code. In a CSV file, a name that a spreadsheet would run as a formula (=, +, -, @) has an apostrophe
+        before it, which `Series.read` drops.
         """
         writers = {".csv": self._write_csv, ".parquet": self._write_parquet, ".npz": self._write_npz}
         with whole_file(path, tuple(writers)) as temporary:
             writers[temporary.suffix.lower()](temporary)
 
     def _write_csv(self, path: Path) -> None:
-        self.to_frame().to_csv(path)
+        self.to_frame().rename(columns=spreadsheet_name).to_csv(path)
 
     def _write_parquet(self, path: Path) -> None:
         self.to_frame().to_parquet(path)
@@ -428,6 +444,11 @@ class Series(Readings):
 
 def _frame_source(name: str) -> str:
     return "the table" if name == "series" else name
+
+
+def _refuse_truth(values: object) -> None:
+    if holds_truth(values):
+        raise InputError("values must be numbers, got True or False, which are not readings: write NaN, 0 or 1")
 
 
 def _numbers(argument: str, values: ArrayLike) -> NDArray[np.float32]:

@@ -89,7 +89,9 @@ def test_wrapper_without_its_model_is_rejected(recent, tmp_path):
     train, val, _ = waves().split(6, 2)
     robust = subcast.SubsetForecaster(lambda x: x[:, -2:, :, 0], progress=False, effort=0.1).fit(train, val)
     robust.save(tmp_path / "plant")
-    with pytest.raises(InputError, match=r"plant was saved without its model .* load it in Python with subcast.load"):
+    with pytest.raises(
+        InputError, match=r"plant was saved without its model .*: wrap a folder that `subcast train` wrote"
+    ):
         run("forecast", tmp_path / "plant", recent)
     with pytest.raises(InputError, match="so the command line cannot use it"):
         run("evaluate", tmp_path / "plant", "clouds")

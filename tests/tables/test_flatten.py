@@ -49,10 +49,10 @@ class TestPandas:
 
 class TestPolars:
     def test_eager(self):
-        frame = pl.DataFrame({"time": HOURS.to_numpy(), "a": [1, 2, None, 4], "b": [True, None, False, True]})
+        frame = pl.DataFrame({"time": HOURS.to_numpy(), "a": [1, 2, None, 4], "b": ["1", None, "0.5", "1"]})
         table = frame_to_table(frame)
         assert table.freq == "1h"
-        np.testing.assert_array_equal(table.values, [[1, 1], [2, NAN], [NAN, 0], [4, 1]])
+        np.testing.assert_array_equal(table.values, [[1, 1], [2, NAN], [NAN, 0.5], [4, 1]])
 
     def test_long(self):
         frame = pl.from_pandas(long()).with_columns(pl.col("unique_id").cast(pl.Categorical))

@@ -250,8 +250,8 @@ class TestReading:
         long = pd.DataFrame({"unique_id": [8.0, 8.0], "ds": [0, 1], "y": [1.0, 3.0]})
         np.testing.assert_array_equal(read_recent(long, **options).values, [[np.nan, 1], [np.nan, 3]])
 
-    def test_booleans_integers_and_blanks(self):
-        frame = wide().assign(inflow=[True] * 6, outflow=range(6), level=["1", "", " ", None, "2.5", "3"])
+    def test_integers_and_blanks(self):
+        frame = wide().assign(inflow=[1] * 6, outflow=range(6), level=["1", "", " ", None, "2.5", "3"])
         window = read(frame).values
         np.testing.assert_array_equal(window[:, 0], [1, 1, 1, 1])
         np.testing.assert_array_equal(window[:, 1], [2, 3, 4, 5])

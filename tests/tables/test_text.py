@@ -1,4 +1,4 @@
-"""Text files: separators, encodings, headers, decimal commas, and dirty cells."""
+"""Text files: separators, encodings, headers, the convention of numbers, and dirty cells."""
 
 import bz2
 import gzip
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subcast.errors import DataError
+from subcast.errors import DataError, DataWarning, InputError
 from table_samples import CSV, CSV_VALUES, NAN, days_of
 
 
@@ -34,21 +34,6 @@ class TestText:
 
     def test_spaces_between_numbers(self, read):
         assert read("1 2.5\n2  3.5\n4\t5.5\n", "table.txt").values.tolist() == CSV_VALUES
-
-    def test_semicolons_and_decimal_commas(self, read):
-        text = CSV.replace(",", ";").replace(".5", ",5")
-        assert read(text).values.tolist() == CSV_VALUES
-
-    def test_a_decimal_comma_far_down(self, read):
-        rows = "".join(
-            f"{day:%Y-%m-%d};{place};{place}\n" for place, day in enumerate(pd.date_range("2024", periods=60))
-        )
-        table = read(f"time;a;b\n{rows}2024-03-01;2,25;9\n")
-        assert table.values[-1].tolist() == [2.25, 9]
-
-    def test_one_decimal_comma_among_points_is_text(self, read_with_one_warning):
-        table = read_with_one_warning(CSV.replace(",", ";").replace("3.5", "3,5"))
-        np.testing.assert_array_equal(table.values[:, 1], [2.5, NAN, 5.5])
 
     def test_commas_in_quotes_belong_to_the_name(self, read):
         assert read(CSV.replace("a,b", '"a, upper",b')).variables == ("a, upper", "b")
@@ -200,3 +185,185 @@ class TestDirtyText:
         text = "when,where,pm\n2024-01-01,x,1\n2024-01-01,y,2\n2024-01-02,x,3\n"
         table = read(text, time="when", id="where", value="pm")
         assert table.variables == ("x", "y")
+
+
+def column(numbers, separator=";", first="a"):
+    """A file with times, the numbers in column a, and nothing else."""
+    days = pd.date_range("2024-01-01", periods=len(numbers))
+    rows = [f"{day:%Y-%m-%d}{separator}{n}\n" for day, n in zip(days, numbers, strict=True)]
+    return "".join([f"time{separator}{first}\n", *rows])
+
+
+def two_columns(first, second, separator=";"):
+    days = pd.date_range("2024-01-01", periods=len(first))
+    rows = [f"{day:%Y-%m-%d}{separator}{a}{separator}{b}\n" for day, a, b in zip(days, first, second, strict=True)]
+    return "".join([f"time{separator}a{separator}b\n", *rows])
+
+
+THOUSANDS = ["980", "990", "1.010", "1.020"]
+
+
+class TestConvention:
+    """One convention for all numbers of a file: never a factor of 1000 without a word."""
+
+    @pytest.mark.parametrize("separator", [";", "\t", "|"])
+    def test_thousands_beside_decimal_commas(self, read_with_one_warning, separator):
+        table = read_with_one_warning(two_columns(THOUSANDS, ["1,5", "2,5", "0,25", "7"], separator))
+        assert table.values.tolist() == [[980, 1.5], [990, 2.5], [1010, 0.25], [1020, 7]]
+        assert table.repairs == (
+            "numbers read with a decimal comma ('1,5' is 1.5) and points between thousands ('1.010' is 1010)",
+        )
+
+    def test_a_comma_between_thousands_beside_decimal_points(self, read_with_one_warning):
+        table = read_with_one_warning(two_columns(["1,234", "990"], ["1.5", "2.5"]))
+        assert table.values.tolist() == [[1234, 1.5], [990, 2.5]]
+        assert table.repairs == ("numbers read with commas between thousands ('1,234' is 1234)",)
+
+    def test_semicolons_and_decimal_commas(self, read_with_one_warning):
+        table = read_with_one_warning(CSV.replace(",", ";").replace(".5", ",5"))
+        assert table.values.tolist() == CSV_VALUES
+        assert table.repairs == ("numbers read with a decimal comma ('2,5' is 2.5)",)
+
+    def test_one_column_of_decimal_commas_is_not_two_columns(self, read_with_one_warning):
+        assert read_with_one_warning(column(["1,5", "2,5", "4"])).values[:, 0].tolist() == [1.5, 2.5, 4]
+
+    def test_decimal_commas_without_a_header(self, read_with_one_warning):
+        assert read_with_one_warning("1.234,5;2,5\n3,5;4,5\n").values.tolist() == [[1234.5, 2.5], [3.5, 4.5]]
+
+    @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+    def test_a_column_of_thousands_alone_is_refused(self, read, separator):
+        sentence = (
+            r"table.csv has numbers such as '1.010' in column 'a', which can be 1.01 or 1010, and no other number "
+            r"settles it: give decimal='.' or thousands='.'"
+        )
+        with pytest.raises(DataError, match=sentence):
+            read(column(THOUSANDS, separator))
+
+    @pytest.mark.parametrize("separator", [";", "\t", "|"])
+    def test_three_digits_everywhere_are_refused_where_commas_may_be_decimal(self, read, separator):
+        with pytest.raises(DataError, match=r"'12.345' in column 'a', which can be 12.345 or 12345"):
+            read(column(["12.345", "13.200"], separator))
+
+    def test_three_digits_everywhere_are_decimals_between_commas(self, read_with_one_warning):
+        table = read_with_one_warning(column(["12.345", "13.200"], ","))
+        np.testing.assert_allclose(table.values[:, 0], [12.345, 13.2])
+        assert table.repairs == ("numbers such as '12.345' read with a decimal point (12.345, not 12345)",)
+
+    def test_a_comma_before_three_digits_alone_is_refused(self, read):
+        with pytest.raises(DataError, match=r"'1,234' in column 'a', which can be 1.234 or 1234"):
+            read(column(["1,234", "2,345"]))
+
+    @pytest.mark.parametrize("proof", ["0.125", "1234.5", "1.5", "1.23456", ".5", "1.", "1.234e1"])
+    def test_any_other_decimal_point_settles_it(self, read, proof):
+        table = read(two_columns(THOUSANDS, ["5", "6", proof, "8"]))
+        np.testing.assert_allclose(table.values[:, 0], [980, 990, 1.01, 1.02])
+
+    @pytest.mark.parametrize("value", ["5e-1", "1e3", "inf"])
+    def test_an_exponent_without_a_mark_settles_nothing(self, read, value):
+        with pytest.raises(DataError, match=r"'1.010' in column 'a', which can be"):
+            read(two_columns(THOUSANDS, ["5", "6", value, "8"]))
+
+    def test_the_times_settle_nothing(self, read):
+        rows = "".join(f"{1704067200 + 60 * step}.5;{n}\n" for step, n in enumerate(THOUSANDS))
+        with pytest.raises(DataError, match=r"'1.010' in column 'a', which can be"):
+            read(f"time;a\n{rows}")
+        assert read(f"when;a\n{rows}", time="when", decimal=".").freq == "1min"
+
+    def test_two_conventions_in_one_file_are_refused(self, read):
+        sentence = (
+            r"table.csv writes its numbers in more than one way \('2.5' in column 'b', '3,5' in column 'b'\): write "
+            r"them alike, or say which way counts with decimal= and thousands="
+        )
+        with pytest.raises(DataError, match=sentence):
+            read(CSV.replace(",", ";").replace("3.5", "3,5"))
+        with pytest.raises(DataError, match="in more than one way"):
+            read(two_columns(["1'234", "2 345"], ["1", "2"]))
+
+    def test_with_the_option_the_other_convention_is_text(self, read_with_one_warning):
+        table = read_with_one_warning(CSV.replace(",", ";").replace("3.5", "3,5"), decimal=".")
+        np.testing.assert_array_equal(table.values[:, 1], [2.5, NAN, 5.5])
+        assert table.repairs == ("1 cell was text in 'b': now missing",)
+
+    @pytest.mark.parametrize(
+        ("text", "number"),
+        [
+            ("1.234.567,89", 1234567.89),
+            ("1'234'567.5", 1234567.5),
+            ("1\u2019234,5", 1234.5),
+            ("1\u00a0234,5", 1234.5),
+            ("1\u202f234.5", 1234.5),
+            ("-1 234,5", -1234.5),
+            ("+1.234,5", 1234.5),
+            ("-,5", -0.5),
+            ("1_234_567.5", 1234567.5),
+            ("2,5e3", 2500),
+            ("2,5E-1", 0.25),
+        ],
+    )
+    def test_numbers_of_one_meaning(self, read_with_one_warning, text, number):
+        np.testing.assert_allclose(read_with_one_warning(column([text, "5"])).values[:, 0], [number, 5])
+
+    @pytest.mark.parametrize("text", ["12,34,567.8", "1.23.456", "1,2,3", "1.234,567,8", "1_00", "01.02.2024"])
+    def test_numbers_of_no_convention_are_refused(self, read, text):
+        with pytest.raises(DataError, match=f"column 'a' of table.csv holds '{text}', which no convention of numbers"):
+            read(column([text, "5", "6", "7"]))
+
+    @pytest.mark.parametrize("text", ["\u22125", "5 %", "5%", "€5", "5 kW", "0x10"])
+    def test_signs_and_units_are_text(self, read_with_one_warning, text):
+        table = read_with_one_warning(column([text, "5", "6", "8"], ","))
+        np.testing.assert_array_equal(table.values[:, 0], [NAN, 5, 6, 8])
+        assert table.repairs == ("1 cell was text in 'a': now missing",)
+
+    @pytest.mark.parametrize("number", ["1,234.5", "1,234", "1,5", "1.234.567"])
+    def test_commas_in_the_numbers_of_a_comma_file_are_refused(self, read, number):
+        with pytest.raises(DataError, match=f"is separated by commas and has numbers such as '{number}' in column 'a'"):
+            read(column([f'"{number}"', "5"], ","))
+
+    def test_commas_in_the_numbers_of_a_comma_file_with_the_option(self, read):
+        text = column(['"1,234.5"', '"12,345"', "5"], ",")
+        assert read(text, thousands=",").values[:, 0].tolist() == [1234.5, 12345, 5]
+        text = column(['"1,5"', '"1.234,5"', "5"], ",")
+        with pytest.warns(DataWarning, match="points between thousands"):
+            assert read(text, decimal=",").values[:, 0].tolist() == [1.5, 1234.5, 5]
+        assert read(text, decimal=",", thousands=".").values[:, 0].tolist() == [1.5, 1234.5, 5]
+
+    @pytest.mark.parametrize("separator", [",", ";"])
+    def test_the_options_decide(self, read, separator):
+        text = column(THOUSANDS, separator)
+        np.testing.assert_allclose(read(text, decimal=".").values[:, 0], [980, 990, 1.01, 1.02])
+        np.testing.assert_allclose(read(text, thousands="").values[:, 0], [980, 990, 1.01, 1.02])
+        np.testing.assert_allclose(read(text, thousands=".").values[:, 0], [980, 990, 1010, 1020])
+
+    @pytest.mark.parametrize("separator", [",", ";"])
+    def test_evidence_far_down_counts(self, read, separator):
+        """Also where the proof is in the last row of another column, after the first rows that are looked at."""
+        count = 400
+        text = two_columns(["1.234"] * count + ["980"], ["7"] * count + ["0.5"], separator)
+        table = read(text)
+        np.testing.assert_allclose(table.values[[0, -1]], [[1.234, 7], [980, 0.5]])
+        with pytest.warns(DataWarning, match="numbers read with a decimal comma"):
+            table = read(two_columns(["1.234"] * count + ["980"], ["7"] * count + ["0,5"]))
+        np.testing.assert_allclose(table.values[[0, -1]], [[1234, 7], [980, 0.5]])
+
+    def test_long_tables(self, read_with_one_warning, read):
+        rows = [f"{station};2024-01-0{day};{n}" for day in (1, 2) for station, n in (("x", "1.010"), ("y", f"{day},5"))]
+        table = read_with_one_warning("\n".join(["unique_id;ds;y", *rows, ""]))
+        assert table.values.tolist() == [[1010, 1.5], [1010, 2.5]]
+        with pytest.raises(DataError, match=r"'1.010' in column 'y', which can be"):
+            read("\n".join(["unique_id;ds;y", *(row for row in rows if row[0] == "x"), ""]))
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            ({"decimal": ";"}, r"decimal must be '.' or ',', got ';'"),
+            ({"thousands": "x"}, r"thousands must be '.', ',', ' ', \"'\", '_', or '' for none, got 'x'"),
+            ({"decimal": ",", "thousands": ","}, r"decimal and thousands must differ, got ',' for both"),
+        ],
+    )
+    def test_wrong_options(self, read, options, sentence):
+        with pytest.raises(InputError, match=sentence):
+            read(CSV, **options)
+
+    def test_decimal_commas_between_commas_are_not_row_names(self, read):
+        with pytest.raises(DataError, match="have one field more than its header, which begins with 'time': if its"):
+            read("time,a\n2024-01-01,1,5\n2024-01-02,2,5\n")

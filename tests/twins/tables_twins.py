@@ -80,3 +80,62 @@ def pivot(ids, stamps, readings):
             cells[variable, stamp] = reading
     times.sort()
     return variables, times, [[cells.get((variable, time), NAN) for variable in variables] for time in times]
+
+
+SPACES_AND_APOSTROPHES = {"\u00a0": " ", "\u2007": " ", "\u2009": " ", "\u202f": " ", "\u2019": "'"}
+
+
+def number_in(text, decimal, thousands):
+    """Read a cell character by character in one convention; None when it is no number in it."""
+    text = "".join(SPACES_AND_APOSTROPHES.get(character, character) for character in text.strip())
+    sign = 1
+    if text[:1] in ("+", "-"):
+        sign = -1 if text[0] == "-" else 1
+        text = text[1:]
+    mantissa, power = text, None
+    for letter in "eE":
+        if letter in text:
+            mantissa, _, power = text.partition(letter)
+    whole, mark, fraction = mantissa.partition(decimal)
+    groups = whole.split(thousands) if thousands else [whole]
+    if any(character not in "0123456789" for part in (*groups, fraction) for character in part):
+        return None
+    if len(groups) > 1:
+        sizes = [len(group) for group in groups]
+        if power is not None or not 1 <= sizes[0] <= 3 or set(sizes[1:]) != {3} or groups[0][0] == "0":
+            return None
+    elif not whole and not (mark and fraction):
+        return None
+    exponent = 0
+    if power is not None:
+        digits = power[1:] if power[:1] in ("+", "-") else power
+        if not digits or any(digit not in "0123456789" for digit in digits):
+            return None
+        exponent = int(power)
+    return sign * float(f"{''.join(groups) or '0'}.{fraction or '0'}e{exponent}")
+
+
+def read_in_one_convention(columns, separator):
+    """Read columns of cells by the rules of the guide: (rows of numbers, None), or (None, why it is refused)."""
+    conventions = [(d, t) for d in ".," for t in ("", ".", ",", " ", "'", "_") if d != t]
+    cells = [cell for column in columns for cell in column]
+    numbers = [cell for cell in cells if any(number_in(cell, *each) is not None for each in conventions)]
+    fitting = [each for each in conventions if all(number_in(number, *each) is not None for number in numbers)]
+    if not fitting:
+        return None, "two ways"
+    two_meanings = {number for number in numbers if len({number_in(number, *each) for each in fitting}) > 1}
+    if separator == ",":
+        fitting = [each for each in fitting if "," not in each]
+        if not fitting:
+            return None, "commas"
+    if two_meanings:
+        mixed = any(
+            cell in two_meanings
+            and any(other.lstrip("+-").isdigit() and len(other.lstrip("+-")) <= 3 for other in column)
+            for column in columns
+            for cell in column
+        )
+        if separator in (";", "\t", "|") or mixed or any("," in number for number in two_meanings):
+            return None, "two meanings"
+        fitting = [each for each in fitting if each[0] == "."]
+    return [[number_in(cell, *fitting[0]) for cell in column] for column in columns], None

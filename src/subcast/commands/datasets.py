@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from subcast.commands.options import table_options
 from subcast.data_protocol import PROTOCOLS
 from subcast.datasets import DATASETS, Dataset, load_dataset
 from subcast.datasets.base import data_folders, find_files
@@ -32,10 +33,20 @@ def open_series(
     value: str | None = None,
     freq: str | None = None,
     key: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Series:
-    """Open a file of readings or a dataset by name; the file of a known dataset is read as that dataset."""
+    """Open a file of readings or a dataset by name; the file of a known dataset is read as that dataset.
+
+    Parameters
+    ----------
+    file
+        the path, or the name of a dataset
+    time, id, value, freq, key, decimal, thousands
+        as in `Series.read`; only for files
+    """
     path = Path(file)
-    options = {"time": time, "id": id, "value": value, "freq": freq, "key": key}
+    options = table_options(time, id, value, freq, key, decimal, thousands)
     given = [f"--{name}" for name, option in options.items() if option is not None]
     if file in DATASETS and not path.is_file():
         if given:
@@ -50,7 +61,7 @@ def open_series(
         with suppress(DataError):  # a table of the user may have the same file name
             series = load_dataset(known.name, folder=path.parent, download=False)
             return replace(series, repairs=(*series.repairs, *_changes(known, series)))
-    return Series.read(path, time=time, id=id, value=value, freq=freq, key=key)
+    return Series.read(path, **options)  # type: ignore[arg-type]
 
 
 def _dataset_of(path: Path) -> Dataset | None:

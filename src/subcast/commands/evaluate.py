@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def run_evaluation(
     seed: int = 0,
     preset: str | None = None,
     output: Path | None = None,
+    table: Mapping[str, str | None] | None = None,
     progress: bool = True,
 ) -> dict[str, Any]:
     """Compare Oracle, Partial, the published method and the wrapper on the test windows of a table of readings.
@@ -72,6 +74,8 @@ def run_evaluation(
         the split, "default" or "paper"; that of `subcast fit` by default
     output
         a .json file for the record
+    table
+        how a file of readings is read, as in `open_series`
     progress
         whether to show progress bars
 
@@ -87,7 +91,7 @@ def run_evaluation(
     if step is not None and not 1 <= step <= robust.horizon:
         raise InputError(f"--step must be between 1 and the horizon of {robust.horizon}, got {step}")
     protocol = check_preset(preset or _protocol_of(robust))
-    series = _series_for(robust, open_series(data))
+    series = _series_for(robust, open_series(data, **(table or {})))
     split = series.split(robust.lookback, robust.horizon, protocol=protocol)
     subsets = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
     evaluation = evaluate(methods_for(robust, split, progress), split.test[::every], list(subsets), progress=progress)

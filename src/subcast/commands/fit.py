@@ -69,6 +69,7 @@ def run_fit(
     paper: bool = False,
     seed: int = 0,
     progress: bool = True,
+    table: Mapping[str, str | None] | None = None,
     **options: Any,
 ) -> SubsetForecaster:
     """Wrap a model, which is trained first if it is given by name, and save the wrapper to a folder.
@@ -89,6 +90,8 @@ def run_fit(
         whether to use the published method
     seed, progress
         random seed and progress bars of training, tuning and calibration
+    table
+        how the file of readings is read, as in `open_series`
     options
         other arguments of `SubsetForecaster`: `metric`, `levels`, `effort`, `seconds`, and any setting
     """
@@ -98,13 +101,13 @@ def run_fit(
     check_folder(output, KIND)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # reports bad options before the training
-    series = open_series(data)
+    series = open_series(data, **(table or {}))
     if is_saved_forecaster(model):
         forecaster, split = _open_trained(Path(model), series, training, preset)
     elif model.lower().endswith(".onnx"):
         forecaster, split = _open_onnx(Path(model), series, training, preset or "default")
     else:
-        forecaster, split = _train(data, series, model, output, training, preset or "default", seed, progress)
+        forecaster, split = _train(series, model, output, training, preset or "default", seed, progress)
     robust.model = forecaster
     robust.fit(split.train, split.val)
     robust.save(output)
@@ -176,7 +179,6 @@ def _open_onnx(path: Path, series: Series, training: TrainingOptions, protocol: 
 
 
 def _train(
-    data: str,
     series: Series,
     name: str,
     output: Path,
@@ -210,7 +212,7 @@ def _train(
         "device": training.device,
         "progress": progress,
     }
-    run_training(data, name, folder, preset=protocol, **sizes, epochs=training.epochs, **config)
+    run_training(series, name, folder, preset=protocol, **sizes, epochs=training.epochs, **config)
     return TrainedForecaster.load(folder), split
 
 

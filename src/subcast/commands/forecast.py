@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -13,12 +14,19 @@ from rich.table import Table
 
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecast import Forecast
+from subcast.names import listed
 from subcast.series import Series
 from subcast.subset import SubsetForecaster
 from subcast.subset.saving import ModelNotStoredError, load
+from subcast.tables.convention import NumberFormat
+from subcast.tables.dates import is_time_name
 from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
+from subcast.tables.rates import fixed_step
 from subcast.tables.text import read_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ROWS_SHOWN = 12
 
@@ -30,22 +38,65 @@ def open_wrapper(folder: Path) -> SubsetForecaster:
     except ModelNotStoredError as error:
         raise InputError(
             f"{folder} was saved without its model ({error.args[1]}), so the command line cannot use it: "
-            "load it in Python with subcast.load(folder, model=...)"
+            "wrap a folder that `subcast train` wrote, or an .onnx file, with `subcast fit`"
         ) from None
 
 
-def read_readings(path: Path) -> Any:
-    """Read a file of recent readings without any repair; the wrapper checks the readings."""
+def read_readings(path: Path, notes: list[str], table: Mapping[str, str | None]) -> Any:
+    """Read a file of recent readings without any repair; the wrapper checks the readings.
+
+    Parameters
+    ----------
+    path
+        the file
+    notes
+        what was assumed in reading is added to it
+    table
+        how the file is read, as in `open_series`
+    """
     if not path.exists():
         raise DataNotFoundError(f"there is no file {str(path)!r}: check the path")
     if path.is_dir():
         raise DataError(f"{str(path)!r} is a folder: give one file of recent readings")
     kind = kind_of(path)
+    time, id, value, key = (table.get(name) for name in ("time", "id", "value", "key"))
     if kind == "npz":
-        return Series.read(path)
+        return Series.read(path, key=key, freq=table.get("freq"))
     if kind == "parquet":
-        return read_parquet(path)
-    return read_hdf5_frame(path, None) if kind == "hdf5" else read_text(path, [])
+        frame = read_parquet(path)
+    elif kind == "hdf5":
+        frame = read_hdf5_frame(path, key)
+    else:
+        numbers = NumberFormat(table.get("decimal"), table.get("thousands"))
+        frame = read_text(path, notes, time=time, id=id, numbers=numbers)
+    return _with_usual_names(frame, time, id, value, path.name)
+
+
+def _with_usual_names(
+    frame: pd.DataFrame, time: str | None, id: str | None, value: str | None, source: str
+) -> pd.DataFrame:
+    """Return a frame with the names that a wrapper expects: unique_id, ds and y if it is long, else time."""
+    if frame.index.name is not None and frame.index.name in (time, id, value):
+        frame = frame.reset_index()
+    for option, name in (("time", time), ("id", id), ("value", value)):
+        if name is not None and name not in frame.columns:
+            raise InputError(
+                f"--{option} {name} names no column of {source} (its columns: {listed(list(frame.columns), 6)})"
+            )
+    if id is None and value is None:
+        if time in (None, "time"):
+            return frame
+        if "time" in frame.columns:
+            raise InputError(f"{source} has a column 'time' beside {time!r}, the one named by --time: drop one of them")
+        return frame.rename(columns={time: "time"})
+    time = time or next((name for name in frame.columns if is_time_name(name)), "ds")
+    columns = {id or "unique_id": "unique_id", time: "ds", value or "y": "y"}
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{source} has no column {missing[0]!r}: name the columns of a long table with --id, --time and --value"
+        )
+    return frame[list(columns)].rename(columns=columns)
 
 
 def run_forecast(
@@ -56,6 +107,7 @@ def run_forecast(
     plot: Path | None = None,
     absent: bool = False,
     levels: Sequence[float] = (),
+    table: Mapping[str, str | None] | None = None,
 ) -> Forecast:
     """Forecast from a file of recent readings, and write the table and the plot if files are given.
 
@@ -71,9 +123,17 @@ def run_forecast(
         whether to forecast absent variables too
     levels
         levels of the prediction intervals, those of the wrapper by default
+    table
+        how the file of recent readings is read, as in `open_series`
     """
+    table = table or {}
     robust = open_wrapper(folder)
-    forecast = robust.predict(read_readings(recent), absent=absent, levels=levels or None)
+    _check_rate(robust, table.get("freq"))
+    notes: list[str] = []
+    readings = read_readings(recent, notes, table)
+    marks = {name: table.get(name) for name in ("decimal", "thousands")}
+    forecast = robust.predict(readings, **marks, absent=absent, levels=levels or None)
+    forecast = replace(forecast, notes=(*notes, *forecast.notes))
     if levels and not forecast.levels:
         raise InputError(
             f"--level needs calibrated intervals, and the wrapper in {folder} has none: "
@@ -84,6 +144,13 @@ def run_forecast(
     if plot is not None:
         forecast.plot(path=plot)
     return forecast
+
+
+def _check_rate(robust: SubsetForecaster, freq: str | None) -> None:
+    """Refuse a rate other than that of the training."""
+    trained = robust.metadata_.freq
+    if freq is not None and trained is not None and fixed_step(freq) != fixed_step(trained):
+        raise InputError(f"--freq is {freq}, but the wrapper was fitted on steps of {trained}: resample the readings")
 
 
 def show_forecast(forecast: Forecast) -> None:

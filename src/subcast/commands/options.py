@@ -29,6 +29,49 @@ Epochs = Annotated[int | None, Option(help="Maximum number of training epochs; t
 Results = Annotated[Path, Option(help="Folder of the records.")]
 Plot = Annotated[Path | None, Option(help=f"Write a plot to this {_FIGURE_FILE} file.")]
 
+# Options of all verbs that read a table
+
+TimeColumn = Annotated[str | None, Option("--time", help="Name of the column of times.")]
+IdColumn = Annotated[str | None, Option("--id", help="Long tables: name of the column of variable names.")]
+ValueColumn = Annotated[str | None, Option("--value", help="Long tables: name of the column of readings.")]
+Rate = Annotated[
+    str | None, Option("--freq", help="Time between steps, such as 5min, if it cannot be read from the times.")
+]
+TableKey = Annotated[str | None, Option("--key", help="Name of the table in an HDF5 or NPZ file.")]
+DecimalMark = Annotated[
+    str | None,
+    Option("--decimal", help="Decimal mark of the numbers in a text file: . or , ; found from all numbers by default."),
+]
+ThousandsMark = Annotated[
+    str | None,
+    Option(
+        "--thousands",
+        help="Mark between thousands in a text file: . , ' _ a space or '' (none); found from all numbers by default.",
+    ),
+]
+
+
+def table_options(
+    time: str | None,
+    id: str | None,
+    value: str | None,
+    freq: str | None,
+    key: str | None,
+    decimal: str | None,
+    thousands: str | None,
+) -> dict[str, str | None]:
+    """Return the options that say how a table is read, as arguments of `open_series`."""
+    return {
+        "time": time,
+        "id": id,
+        "value": value,
+        "freq": freq,
+        "key": key,
+        "decimal": decimal,
+        "thousands": thousands,
+    }
+
+
 # subcast demo
 
 DemoOutput = Annotated[Path, Option("--output", "-o", help="Folder for the page, the plot and the wrapper.")]
@@ -133,13 +176,6 @@ Page = Annotated[Path, Option("--output", "-o", help="Markdown file to write.")]
 # subcast datasets
 
 TableFile = Annotated[str, Argument(help=f"File of readings ({_TABLE_FILE}), or the name of a dataset.")]
-TimeColumn = Annotated[str | None, Option("--time", help="Name of the column of times.")]
-IdColumn = Annotated[str | None, Option("--id", help="Long tables: name of the column of variable names.")]
-ValueColumn = Annotated[str | None, Option("--value", help="Long tables: name of the column of readings.")]
-Rate = Annotated[
-    str | None, Option("--freq", help="Time between steps, such as 5min, if it cannot be read from the times.")
-]
-TableKey = Annotated[str | None, Option("--key", help="Name of the table in an HDF5 or NPZ file.")]
 AllVariables = Annotated[
     bool, Option("--all", help="Show every variable, not only those with the most missing readings.")
 ]

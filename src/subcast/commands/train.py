@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ from subcast.commands.datasets import check_preset, open_series
 from subcast.errors import InputError
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
+from subcast.series import Series
 from subcast.training import TrainConfig, train
 from subcast.training.config import PAPER_CURRICULUM
 from subcast.windows import Windows
 
 
 def run_training(
-    data: str,
+    data: str | Series,
     model: str,
     output: Path,
     *,
+    table: Mapping[str, str | None] | None = None,
     preset: str = "default",
     lookback: int = 12,
     horizon: int = 12,
@@ -33,7 +36,9 @@ def run_training(
     Parameters
     ----------
     data
-        name of a dataset, or a file of readings
+        name of a dataset, a file of readings, or a series that was read before
+    table
+        how the file is read, as in `open_series`
     model
         a name in `FORECASTERS`
     output
@@ -50,7 +55,7 @@ def run_training(
         other fields of `TrainConfig`: `seed`, `threads`, `device`, `progress`
     """
     check_preset(preset)
-    series = open_series(data)
+    series = data if isinstance(data, Series) else open_series(data, **(table or {}))
     split = series.split(lookback, horizon, protocol=preset)
     settings = _train_config(preset, series.name, {**config, **({} if epochs is None else {"epochs": epochs})})
     graph_source = TrainedForecaster.load(graph) if graph is not None and Path(graph).is_dir() else graph

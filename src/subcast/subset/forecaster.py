@@ -40,6 +40,7 @@ from subcast.subset.settings import METRICS, Settings
 from subcast.subset.stream import ForecastStream
 from subcast.subset.tuning import tune
 from subcast.subset.validation import split_validation
+from subcast.tables.convention import NumberFormat
 from subcast.tables.live import Recent, read_recent
 from subcast.windows import Windows
 
@@ -295,6 +296,8 @@ class SubsetForecaster:
         *,
         names: Sequence[str] | None = None,
         times: ArrayLike | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast:
@@ -309,6 +312,8 @@ class SubsetForecaster:
             the names of the variables of an array [t, s]
         times
             [t], the times of the steps of an array
+        decimal, thousands
+            how numbers are written as text, as in `Series.from_frame`
         absent
             forecast the absent variables too (virtual sensors)
         levels
@@ -327,6 +332,7 @@ class SubsetForecaster:
             freq=metadata.freq,
             names=names,
             times=times,
+            numbers=NumberFormat(decimal, thousands),
         )
         return self._forecast_one(window, None, absent=absent, levels=levels)
 

@@ -16,7 +16,9 @@ from subcast.retrieval.protocol import BankStream
 from subcast.subset.arrived import window_slots
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
+from subcast.tables.convention import NumberFormat
 from subcast.tables.live import Recent, read_recent
+from subcast.tables.rows import holds_truth
 
 
 class ForecastStream:
@@ -95,6 +97,8 @@ class ForecastStream:
         *,
         names: Sequence[str] | None = None,
         times: Any = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast | None:
@@ -102,15 +106,23 @@ class ForecastStream:
 
         Parameters
         ----------
-        recent, names, times
+        recent, names, times, decimal, thousands
             the steps, as `SubsetForecaster.predict` takes them; one is enough
         absent, levels
             as in `SubsetForecaster.predict`
         """
-        self.add(recent, names=names, times=times)
+        self.add(recent, names=names, times=times, decimal=decimal, thousands=thousands)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
-    def add(self, recent: Any, *, names: Sequence[str] | None = None, times: Any = None) -> None:
+    def add(
+        self,
+        recent: Any,
+        *,
+        names: Sequence[str] | None = None,
+        times: Any = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+    ) -> None:
         """Add several steps at once without a forecast; arguments as in `extend`."""
         window = read_recent(
             recent,
@@ -119,6 +131,7 @@ class ForecastStream:
             freq=self._metadata.freq,
             names=names,
             times=times,
+            numbers=NumberFormat(decimal, thousands),
         )
         for number, row in enumerate(window.values):
             self._add(row, None if window.times is None else window.times[number])
@@ -196,6 +209,8 @@ class ForecastStream:
         """Return one step over all variables, NaN where there is no reading."""
         if hasattr(step, "to_dict") and not isinstance(step, Mapping):
             step = step.to_dict()
+        if holds_truth(list(step.values()) if isinstance(step, Mapping) else step):
+            raise InputError("step has True or False, which are not readings: write NaN, 0 or 1")
         row = self._named_row(step) if isinstance(step, Mapping) else self._plain_row(step)
         if np.isinf(row).any():
             name = self._metadata.variables[int(np.flatnonzero(np.isinf(row))[0])]

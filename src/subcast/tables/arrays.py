@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,18 @@ from subcast.errors import InputError
 from subcast.tables.policy import Policy
 from subcast.tables.rows import Rows
 
+if TYPE_CHECKING:
+    from subcast.tables.convention import NumberFormat
 
-def array_rows(values: NDArray[Any], names: Sequence[str], times: Any, policy: Policy, last: int | None = None) -> Rows:
+
+def array_rows(
+    values: NDArray[Any],
+    names: Sequence[str],
+    times: Any,
+    policy: Policy,
+    last: int | None = None,
+    numbers: NumberFormat | None = None,
+) -> Rows:
     """Turn an array into rows.
 
     Parameters
@@ -28,24 +38,33 @@ def array_rows(values: NDArray[Any], names: Sequence[str], times: Any, policy: P
         what to do about problems
     last
         how many of the last rows to read; all by default
+    numbers
+        how numbers are written as text
     """
-    numbers = _numbers(values if last is None else values[-last:], names, policy)
+    readings = _readings(values, names, policy, last, numbers)
     if times is None:
-        return Rows(names, numbers, len(values))
+        return Rows(names, readings, len(values))
     stamps, readable = _stamps(times, len(values), policy)
     if not readable.all():
-        stamps, numbers = stamps[readable], numbers[readable[-len(numbers) :]]
-    return Rows(names, numbers, len(stamps), stamps)
+        stamps, readings = stamps[readable], readings[readable[-len(readings) :]]
+    return Rows(names, readings, len(stamps), stamps)
 
 
-def _numbers(values: NDArray[Any], names: Sequence[str], policy: Policy) -> NDArray[Any]:
-    if values.dtype.kind in "fiub":
-        return values
+def _readings(
+    values: NDArray[Any], names: Sequence[str], policy: Policy, last: int | None, numbers: NumberFormat | None
+) -> NDArray[Any]:
+    """Return the last rows as numbers; text is read in one convention of all rows."""
+    recent = values if last is None else values[-last:]
+    if values.dtype.kind in "fiu":
+        return recent
     import pandas as pd
 
-    from subcast.tables.numbers import frame_numbers
+    from subcast.tables.convention import NumberFormat
+    from subcast.tables.numbers import frame_convention, frame_numbers
 
-    return frame_numbers(pd.DataFrame(values, columns=list(names)), policy)
+    numbers = numbers or NumberFormat()
+    convention = frame_convention(pd.DataFrame(values, columns=list(names)), policy, numbers)
+    return frame_numbers(pd.DataFrame(recent, columns=list(names)), policy, convention, told=numbers.given)
 
 
 def _stamps(times: Any, rows: int, policy: Policy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

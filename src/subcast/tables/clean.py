@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from subcast.errors import DataError, DataWarning
 from subcast.names import listed, plural, refuse_repeated_names
+from subcast.tables.convention import NumberFormat
 from subcast.tables.frames import Columns, frame_rows
 from subcast.tables.grid import to_grid
 from subcast.tables.policy import Repair
@@ -41,6 +42,7 @@ def frame_to_table(
     id: str | None = None,
     value: str | None = None,
     freq: str | None = None,
+    numbers: NumberFormat | None = None,
     repairs: Sequence[str] = (),
     source: str = "the frame",
 ) -> Table:
@@ -57,13 +59,15 @@ def frame_to_table(
         where the frame has `unique_id`, `ds` and `y`
     freq
         the rate as pandas writes it, found from the times by default
+    numbers
+        how numbers are written as text, found from all of them by default
     repairs
         what was repaired before
     source
         what to call the frame in messages
     """
     policy = Repair(source, repairs)
-    rows = frame_rows(frame, policy, Columns(time, id, value))
+    rows = frame_rows(frame, policy, Columns(time, id, value, numbers=numbers or NumberFormat()))
     if freq is not None and rows.stamps is None:
         raise DataError(f"freq={freq!r} was given, but {source} has no times: name their column with time=")
     if freq is not None and rows.counted:

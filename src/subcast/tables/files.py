@@ -8,6 +8,7 @@ import pandas as pd
 
 from subcast.errors import DataError, DataNotFoundError
 from subcast.tables.clean import Table, frame_to_table
+from subcast.tables.convention import NumberFormat
 from subcast.tables.hdf5 import read_hdf5_frame
 from subcast.tables.npz import read_npz
 from subcast.tables.text import COMPRESSED, first_sentence, read_text
@@ -33,6 +34,8 @@ def read_table(
     value: str | None = None,
     freq: str | None = None,
     key: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Table:
     """Read a file of readings.
 
@@ -44,7 +47,10 @@ def read_table(
         as in `frame_to_table`
     key
         which table of an HDF5 file, or which array of an NPZ file; needed when there are several
+    decimal, thousands
+        as in `NumberFormat`, for numbers that are written as text
     """
+    numbers = NumberFormat(decimal, thousands)
     path = Path(path)
     if not path.exists():
         raise DataNotFoundError(f"there is no file {str(path)!r}: check the path ({_folder_state(path)})")
@@ -57,12 +63,14 @@ def read_table(
         return read_npz(path, key, freq)
     repairs: list[str] = []
     if kind == "text":
-        frame = read_text(path, repairs)
+        frame = read_text(path, repairs, time=time, id=id, numbers=numbers)
     elif kind == "parquet":
         frame = read_parquet(path)
     else:
         frame = read_hdf5_frame(path, key)
-    return frame_to_table(frame, time=time, id=id, value=value, freq=freq, repairs=repairs, source=path.name)
+    return frame_to_table(
+        frame, time=time, id=id, value=value, freq=freq, numbers=numbers, repairs=repairs, source=path.name
+    )
 
 
 def _folder_state(path: Path) -> str:
@@ -87,9 +95,7 @@ def kind_of(path: Path) -> str:
 
 def read_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file into a frame, without repairs."""
-    import pyarrow
-
     try:
         return pd.read_parquet(path)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except Exception as error:  # a damaged file makes the reader raise anything
         raise DataError(f"{path.name} is cut short or not a Parquet file: {first_sentence(error)}") from None

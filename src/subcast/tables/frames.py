@@ -8,8 +8,9 @@ How columns are read (what depends on the policy is in `policy`):
 =============================== ============================================================================
 input                           result
 =============================== ============================================================================
-numbers written as text         numbers, empty text a missing reading
-true and false                  1 and 0
+numbers written as text         numbers, in one convention for all columns (`convention`), empty text a missing
+                                reading
+true and false                  text, not readings
 two columns of one name         refused
 numbers as times                20240131, 2024013113 and the like as dates, else seconds, milli-, micro- or
                                 nanoseconds since 1970, by their size
@@ -17,6 +18,7 @@ numbers as times                20240131, 2024013113 and the like as dates, else
 columns `date` and `time`       joined
 periods                         their first moment
 dates as column names           refused: transpose the frame
+`index`, `Unnamed: 0`           ignored, if they count the rows by one
 step numbers                    an integer index with a name, a column `step`, an integer `ds`
 row numbers                     an integer index without a name gives the order of the rows, unless it repeats
 dates before 1678, after 2262   unreadable
@@ -26,7 +28,7 @@ dates before 1678, after 2262   unreadable
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,9 +36,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from subcast.names import refuse_unknown_names
+from subcast.tables.convention import NumberFormat
 from subcast.tables.dates import check_readable, is_time_name, looks_like_times, readable_stamps
 from subcast.tables.flatten import flat_frame, name_of
-from subcast.tables.numbers import frame_numbers
+from subcast.tables.labels import index_columns, label_notes
+from subcast.tables.numbers import frame_convention, frame_numbers
 from subcast.tables.policy import Policy
 from subcast.tables.rates import moment_text
 from subcast.tables.rows import Rows
@@ -57,12 +61,15 @@ class Columns:
         the columns of a long frame that name the variable and hold the reading
     variables
         the variables that a frame may hold, with their positions; None when any column may be a variable
+    numbers
+        how numbers are written as text
     """
 
     time: str | None = None
     id: str | None = None
     value: str | None = None
     variables: Mapping[str, int] | None = None
+    numbers: NumberFormat = field(default_factory=NumberFormat)
 
 
 def frame_rows(table: Any, policy: Policy, columns: Columns, last: int | None = None) -> Rows:
@@ -98,12 +105,19 @@ def _wide_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
     steps = None
     if times is None:
         steps, rest = find_steps(rest, candidates, policy, anywhere=known is not None)
+    numbering = index_columns(rest, candidates)
+    if numbering:
+        policy.index_columns(numbering)
+        rest = rest.drop(columns=numbering)
     names = list(rest.columns)
     if known is not None:
         refuse_unknown_names(names, known, policy.source)
     elif times is None:
         _refuse_dates_as_columns(names, policy)
-    values = frame_numbers(rest if last is None else rest.iloc[-last:], policy)
+    convention = frame_convention(rest, policy, columns.numbers)
+    values = frame_numbers(rest if last is None else rest.iloc[-last:], policy, convention, told=columns.numbers.given)
+    if known is None:
+        policy.notes.extend(label_notes(names, values))
     if times is None:
         return Rows(names, values, len(rest), steps, counted=steps is not None)
     stamps, readable = readable_stamps(times, policy)
@@ -142,7 +156,9 @@ def _long_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
     first = 0 if last is None else max(0, moments.size - last)
     recent = np.ones(len(frame), dtype=bool)
     recent[usable] = steps >= first  # older rows are not read at all
-    readings = frame_numbers(frame[[value]] if recent.all() else frame.loc[recent, [value]], policy)[:, 0]
+    convention = frame_convention(frame.drop(columns=[id_column, time]), policy, columns.numbers)
+    rows = frame[[value]] if recent.all() else frame.loc[recent, [value]]
+    readings = frame_numbers(rows, policy, convention, told=columns.numbers.given)[:, 0]
     kept = steps >= first
     values = _pivot(readings[usable[recent]], steps[kept] - first, ids[kept], (moments.size - first, len(names)))
     return Rows(names, values, moments.size, moments, counted)

@@ -12,11 +12,11 @@ columns in another order       put in order by name
 times with a zone              converted to UTC, as in training
 times a little late            moved to the nearest step, up to a tenth of a step
 rows of a long frame           in any order, since each has its time
-numbers written as text        read as numbers, empty text as missing
+numbers written as text        read as numbers in one convention, empty text as missing
 an unknown column              refused, with the nearest known name
 times that go back or repeat   refused, with the first such row
 another rate                   refused, with both rates
-text, infinity                 refused, with the variable
+text, true, infinity           refused, with the variable
 ============================== =============================================================================
 """
 
@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,10 @@ from subcast.names import listed, plural, refuse_repeated_names, refuse_unknown_
 from subcast.tables.arrays import array_rows
 from subcast.tables.lookback import last_steps
 from subcast.tables.policy import Strict
-from subcast.tables.rows import Readings, Rows, is_frame
+from subcast.tables.rows import Readings, Rows, holds_truth, is_frame
+
+if TYPE_CHECKING:
+    from subcast.tables.convention import NumberFormat
 
 _SOURCE = "recent"
 _MANY = 1 << 62  # more rows than any table has
@@ -78,6 +81,7 @@ def read_recent(
     freq: str | None = None,
     names: Sequence[str] | None = None,
     times: Any = None,
+    numbers: NumberFormat | None = None,
 ) -> Recent:
     """Read the readings that arrived last, in the shape that a trained forecaster takes.
 
@@ -98,6 +102,8 @@ def read_recent(
         the variables of an array's columns
     times
         [t] moments of an array's rows
+    numbers
+        how numbers are written as text, found from all of them by default
 
     Examples
     --------
@@ -116,7 +122,7 @@ def read_recent(
     policy = Strict(_SOURCE)
     rows = _live_frame_rows(recent, most, policy)
     if rows is None:
-        rows = _rows_of(recent, positions, most, names, times, policy)
+        rows = _rows_of(recent, positions, most, names, times, policy, numbers)
     elif names is not None or times is not None:
         _refuse_names_and_times()
     columns = _columns_of(rows.names, positions)
@@ -133,7 +139,7 @@ def read_recent(
             f"recent has no reading of any of the {plural(len(variables), 'variable')} in its last "
             f"{plural(lookback, 'step')}: at least one reading is needed"
         )
-    return Recent(values, steps.times, _features_of(steps.times, time_features))
+    return Recent(values, steps.times, _features_of(steps.times, time_features), tuple(policy.notes))
 
 
 @lru_cache(maxsize=16)
@@ -170,25 +176,36 @@ def _live_frame_rows(recent: Any, lookback: int, policy: Strict) -> Rows | None:
     return Rows(names, values, len(recent), stamps)
 
 
-def _rows_of(recent: Any, positions: Mapping[str, int], lookback: int, names: Any, times: Any, policy: Strict) -> Rows:
+def _rows_of(
+    recent: Any,
+    positions: Mapping[str, int],
+    lookback: int,
+    names: Any,
+    times: Any,
+    policy: Strict,
+    numbers: NumberFormat | None,
+) -> Rows:
     """Return the rows of any input."""
     if not is_frame(recent) and not isinstance(recent, Readings):
         values = _array_of(recent)
-        return array_rows(values, _array_names(values, positions, names), times, policy, lookback)
+        return array_rows(values, _array_names(values, positions, names), times, policy, lookback, numbers)
     if names is not None or times is not None:
         _refuse_names_and_times()
     if isinstance(recent, Readings):
         stamps = None if recent.times is None else recent.times.view(np.int64)
         return Rows(recent.variables, recent.values[-lookback:], len(recent.values), stamps)
+    from subcast.tables.convention import NumberFormat
     from subcast.tables.frames import Columns, frame_rows
 
-    return frame_rows(recent, policy, Columns(variables=positions), lookback)
+    return frame_rows(recent, policy, Columns(variables=positions, numbers=numbers or NumberFormat()), lookback)
 
 
 def _array_of(recent: Any) -> NDArray[Any]:
     if not isinstance(recent, list | tuple) and not hasattr(recent, "__array__"):
         hint = ": read the file with Series.read first" if isinstance(recent, str) else ""
         raise InputError(f"recent must be {_ACCEPTED}, got {type(recent).__name__}{hint}")
+    if holds_truth(recent):
+        raise InputError("recent must hold numbers, got True or False, which are not readings: write NaN, 0 or 1")
     try:
         values = np.asarray(recent)
     except ValueError:

@@ -134,7 +134,7 @@ def _text(value: object) -> str:
 def _main_array(arrays: dict[str, NDArray[Any]], key: str | None, path: Path) -> NDArray[np.float32]:
     if key is not None and key not in arrays:
         raise DataError(f"key={key!r} names no array of {path.name} (it holds {listed(list(arrays), 8)})")
-    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiub"]
+    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
     name = key or next((name for name in ("values", "data") if name in arrays), None)
     if name is None:
         if len(tables) != 1:
@@ -143,7 +143,7 @@ def _main_array(arrays: dict[str, NDArray[Any]], key: str | None, path: Path) ->
     array = arrays[name]
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise DataError(
             f"array {name!r} of {path.name} must be numbers [t, n] (steps x variables), "
             f"got {array.dtype} of shape {array.shape}"

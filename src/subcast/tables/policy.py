@@ -15,6 +15,7 @@ text among numbers        missing and noted, refused from half      refused, wit
 infinite readings         missing, noted                            refused, with the variable
 digits lost in float32    noted                                     taken
 unused columns            noted                                     taken
+an index column of pandas ignored, noted                            ignored
 rows without a name       dropped, noted                            refused, with the first such row
 repeated readings         the last one is kept, noted               refused, with the first of them
 row names                 ignored, noted                            ignored
@@ -112,6 +113,10 @@ class Policy(ABC):
         """Decide about columns of a long table that are not needed."""
 
     @abstractmethod
+    def index_columns(self, names: Sequence[str]) -> None:
+        """Decide about columns that only number the rows, as pandas writes its index; if taken, they are ignored."""
+
+    @abstractmethod
     def unnamed_readings(self, row: int, column: str, count: int) -> None:
         """Decide about rows of a long table that name no variable in `column`; if taken, they are dropped."""
 
@@ -201,6 +206,10 @@ class Repair(Policy):
         """Note them."""
         self.notes.append(f"{plural(len(names), 'column', 'was')} not needed ({listed(names)}): ignored")
 
+    def index_columns(self, names: Sequence[str]) -> None:
+        """Note them."""
+        self.notes.append(f"{plural(len(names), 'column', 'numbers')} the rows ({listed(names)}): ignored")
+
     def unnamed_readings(self, row: int, column: str, count: int) -> None:
         """Note the rows that are dropped."""
         self.notes.append(f"{plural(count, 'row', 'has')} no name in {column!r}: dropped")
@@ -267,6 +276,9 @@ class Strict(Policy):
         """Take them: the training data had no more digits."""
 
     def unused_columns(self, names: Sequence[str]) -> None:
+        """Take them: they hold no readings."""
+
+    def index_columns(self, names: Sequence[str]) -> None:
         """Take them: they hold no readings."""
 
     def unnamed_readings(self, row: int, column: str, count: int) -> None:

@@ -55,6 +55,19 @@ class Readings:
     times: NDArray[np.datetime64] | None
 
 
+def holds_truth(values: object) -> bool:
+    """Return whether True or False is among the entries of an array or of nested lists; neither is a reading.
+
+    >>> holds_truth([[1.5, 0], [2, True]]), holds_truth(np.zeros(3)), holds_truth(np.array([1, False], dtype=object))
+    (True, False, True)
+    """
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind == "b" or (values.dtype.kind == "O" and any(map(holds_truth, values.flat)))
+    if isinstance(values, list | tuple):
+        return any(map(holds_truth, values))
+    return isinstance(values, bool | np.bool_)
+
+
 def is_frame(table: object) -> bool:
     """Return whether a table is a pandas DataFrame or Series, or a polars frame, without loading either library."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")

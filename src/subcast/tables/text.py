@@ -1,8 +1,7 @@
-"""Read a text table into a frame: encoding, compression, separator, header and decimal comma are detected."""
+"""Read a text table into a frame: encoding, compression, separator, header and convention of numbers are detected."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import lzma
@@ -11,61 +10,214 @@ import re
 import warnings
 import zlib
 from bz2 import BZ2File
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from subcast.errors import DataError
-from subcast.names import listed, numbered_names, plural, refuse_repeated_names
+from subcast.names import listed, name_in_spreadsheet, numbered_names, plural, refuse_repeated_names
+from subcast.tables.convention import CONVENTIONS, Evidence, NumberFormat, conventions_of
+from subcast.tables.dates import is_time_name
+from subcast.tables.layout import Layout, layout_of, without_comments
+from subcast.tables.numbers import read_numbers, unique_texts
 
 COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": BZ2File, ".xz": lzma.open}  # type: ignore[dict-item]
 """How to open a compressed file, by the ending of its name."""
 
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, OSError)
-_DECIMAL_COMMA = re.compile(r"(?:^|[;|\t])[ ]*[-+]?\d+,\d+[ ]*(?=[;|\t\r\n]|$)", re.MULTILINE)
-_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ].*)?")
-_NO_READING = {"", "NA", "N/A", "NULL", "NONE"}
-_SPACES = r"\s+"
-_HEAD_LINES = 20
-_HEAD_CHARACTERS = 1 << 20
+_DECIMAL_COMMA = re.compile(r"(?:^|[;|\t ])[ ]*[-+]?[0-9]+,[0-9]", re.MULTILINE)
+_POINT_AND_THREE_DIGITS = re.compile(r"[0-9]\.[0-9]{3}(?![0-9])")
+_FIRST_ROWS = 50
 
 
-def read_text(path: Path, repairs: list[str]) -> pd.DataFrame:
-    """Read a text file into a frame, without repairs of its cells; notes about its columns are added to `repairs`."""
-    text = _decoded(unpacked(path), path)
-    text, lines = _without_comments(text)
-    if not lines:
-        raise DataError(f"{path.name} has only blank lines: there is nothing to read")
-    separator = _separator(lines)
-    rows = _fields(lines, separator)
-    has_header = _has_header(rows)
-    header = [name.strip() for name in rows[0]]
-    if has_header:
-        refuse_repeated_names([name for name in header if name], path.name)
-    unnamed_first = has_header and len(header) > 1 and header[0] == ""
+class _Source(NamedTuple):
+    """A decoded text table, its layout, its name for messages, and the position of the column of ids, if it has one."""
+
+    text: str
+    layout: Layout
+    name: str
+    ids: int | None
+
+
+def read_text(
+    path: Path,
+    repairs: list[str],
+    *,
+    time: str | None = None,
+    id: str | None = None,
+    numbers: NumberFormat | None = None,
+) -> pd.DataFrame:
+    """Read a text file into a frame, without repairs of its cells.
+
+    The numbers of all columns but those of times and names are read in one convention; a cell that is no number in it
+    keeps its text.
+
+    Parameters
+    ----------
+    path
+        the file
+    repairs
+        notes about columns and about the convention are added to it
+    time, id
+        the columns of times and of the variables' names, if they are known
+    numbers
+        what is known about the numbers
+    """
+    text = without_comments(_decoded(unpacked(path), path))
+    layout = layout_of(text, path.name)
+    if layout.has_header:
+        refuse_repeated_names([name for name in layout.header if name], path.name)
+    source = _Source(text, layout, path.name, _id_position(layout, id or "unique_id"))
+    frame = _parsed_numbers(source, {time, id, "unique_id"}, numbers or NumberFormat(), repairs)
+    if not layout.has_header:
+        return frame.set_axis(numbered_names(frame.shape[1]), axis=1)
+    return _named(frame, layout.header, repairs)
+
+
+def _id_position(layout: Layout, id_column: str) -> int | None:
+    """Return the position of the column that names the variables of a long table, if the header has it."""
+    shifted = layout.has_row_names and layout.header[0] != ""
+    if not layout.has_header or shifted or id_column not in layout.header:
+        return None
+    return layout.header.index(id_column)
+
+
+def _parsed(source: _Source, decimal: str, texts: Iterable[object] = (), rows: int | None = None) -> pd.DataFrame:
+    """Parse a table, or its first rows, with a decimal mark and no mark between thousands.
+
+    The columns labelled `texts` keep their text.
+    """
+    layout = source.layout
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # fields beyond the header would be dropped
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                decimal="," if separator not in (",", _SPACES) and _DECIMAL_COMMA.search(text) else ".",
-                header=0 if has_header else None,
-                index_col=0 if unnamed_first or _has_row_names(rows, has_header) else False,
+            return pd.read_csv(
+                io.StringIO(source.text),
+                sep=layout.separator,
+                decimal=decimal,
+                header=0 if layout.has_header else None,
+                index_col=0 if layout.has_row_names else False,
+                dtype=dict.fromkeys(texts, str),
+                converters=None if source.ids is None else {source.ids: _id_text},
+                nrows=rows,
                 low_memory=False,
                 skipinitialspace=True,
                 on_bad_lines="error",
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise DataError(
-            f"{path.name} is not a table: {first_sentence(error)}; every line needs the same fields"
+            f"{source.name} is not a table: {first_sentence(error)}; every line needs the same fields"
         ) from None
-    if has_header:
-        return _named(frame, header, repairs)
-    frame.columns = pd.Index(numbered_names(frame.shape[1]))
-    return frame
+
+
+def _id_text(cell: str) -> str | float:
+    """Return the name of a variable as it is written, so that 007 stays 007 and NA stays NA."""
+    return name_in_spreadsheet(cell.strip()) or math.nan
+
+
+# The convention of the numbers
+
+
+def _parsed_numbers(source: _Source, named: set[str | None], numbers: NumberFormat, repairs: list[str]) -> pd.DataFrame:
+    """Parse a table in the one convention of its numbers; columns called `named` and columns of times do not count."""
+    decimal = numbers.decimal or _likely_decimal(source, numbers)
+    frame = _parsed(source, decimal)
+    names = dict(zip(frame.columns, _names_of(frame, source), strict=True))
+    counted = [label for label, name in names.items() if name not in named and not is_time_name(name)]
+    floats = [label for label in counted if frame[label].dtype.kind == "f"]
+    evidence = Evidence(numbers)
+    proof = _proof(source, frame, floats, decimal) if floats else None
+    if proof is not None:
+        evidence.add(names[proof[0]], [proof[1]])
+    elif floats and numbers.decimal is None and _may_have_thousands(source, frame, counted, decimal):
+        frame = _parsed(source, decimal, texts=floats)
+    columns = {label: unique_texts(frame[label]) for label in counted if _holds_text(frame[label])}
+    for label, column in columns.items():
+        evidence.add(names[label], column.texts)
+    decision = evidence.decide(source.name, DataError, separator=source.layout.separator)
+    repairs.extend(decision.notes)
+    return _with_columns(frame, {label: read_numbers(column, decision.convention) for label, column in columns.items()})
+
+
+def _likely_decimal(source: _Source, numbers: NumberFormat) -> str:
+    """Return the decimal mark to try first."""
+    if numbers.thousands in (".", ","):
+        return "," if numbers.thousands == "." else "."
+    return "," if source.layout.separator != "," and _DECIMAL_COMMA.search(source.text) else "."
+
+
+def _names_of(frame: pd.DataFrame, source: _Source) -> list[str]:
+    """Return the names of the columns in the header; numbers without one."""
+    header = source.layout.header
+    if not source.layout.has_header:
+        return [str(label) for label in frame.columns]
+    if len(header) < frame.shape[1]:
+        raise DataError(
+            f"{source.name} is not a table: its header has {plural(len(header), 'field')} and its lines have "
+            f"{frame.shape[1]}; every line needs the same fields"
+        )
+    return header[len(header) - frame.shape[1] :]
+
+
+def _holds_text(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_object_dtype(column.dtype) or isinstance(column.dtype, pd.StringDtype)
+
+
+def _proof(source: _Source, frame: pd.DataFrame, floats: list[Any], decimal: str) -> tuple[Any, str] | None:
+    """Return a column and a number in it that can only be read with this decimal mark, if one is easy to find.
+
+    The first rows are searched as text. Then the parsed numbers are searched for one that no number with marks between
+    thousands would be read as: a fraction below 1, from 1000, or of more than three digits.
+    """
+    head = _parsed(source, decimal, texts=floats, rows=_FIRST_ROWS)
+    for label in floats:
+        for text in unique_texts(head[label]).texts:
+            if _proves(text, decimal):
+                return label, text
+    for label in floats:
+        values = frame[label].to_numpy()
+        rows = np.flatnonzero(_not_thousands(values))
+        if rows.size:
+            row = int(rows[0])
+            text = str(_parsed(source, decimal, texts=[label], rows=row + 1)[label].iloc[row])
+            return (label, text) if _proves(text, decimal) else None
+    return None
+
+
+def _proves(text: str, decimal: str) -> bool:
+    fits = conventions_of(text)
+    return bool(fits) and all(
+        convention.decimal == decimal for place, convention in enumerate(CONVENTIONS) if fits >> place & 1
+    )
+
+
+def _not_thousands(values: NDArray[Any]) -> NDArray[np.bool_]:
+    size = np.abs(np.where(np.isfinite(values), values, 0.0))
+    fraction = size != np.floor(size)
+    return fraction & ((size < 1) | (size >= 1000) | (np.abs(1000 * size - np.round(1000 * size)) > 1e-4))
+
+
+def _may_have_thousands(source: _Source, frame: pd.DataFrame, counted: list[Any], decimal: str) -> bool:
+    """Return whether a number may have been read wrongly with this decimal mark, so that the text must be looked at."""
+    if decimal == "," or _POINT_AND_THREE_DIGITS.search(source.text):
+        return True
+    every = (1 << len(CONVENTIONS)) - 1
+    texts = (text for label in counted if _holds_text(frame[label]) for text in unique_texts(frame[label]).texts)
+    return any(conventions_of(text) not in (0, every) for text in texts)
+
+
+def _with_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+    if not columns:
+        return frame
+    arrays = {label: columns[label] if label in columns else frame[label].array for label in frame.columns}
+    return pd.DataFrame(arrays, index=frame.index)
+
+
+# Names and bytes
 
 
 def _named(frame: pd.DataFrame, header: list[str], repairs: list[str]) -> pd.DataFrame:
@@ -101,7 +253,7 @@ def unpacked(path: Path) -> bytes:
 def _decoded(raw: bytes, path: Path) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", errors="replace")
-    if b"\0" in raw[:_HEAD_CHARACTERS]:
+    if b"\0" in raw:
         raise DataError(f"{path.name} is not text: give the file the ending of its kind (.parquet, .h5, .npz)")
     try:
         return raw.decode("utf-8-sig")
@@ -109,79 +261,7 @@ def _decoded(raw: bytes, path: Path) -> str:
         return raw.decode("cp1252", errors="replace")
 
 
-def _without_comments(text: str) -> tuple[str, list[str]]:
-    """Return the text without the comment lines above the table (#), and its first lines that are not blank.
-
-    When the last comment line has as many fields as the table, it is the header.
-    """
-    comment = ""
-    while text.lstrip().startswith("#"):
-        comment, _, text = text.lstrip().partition("\n")
-    lines = [line for line in text[:_HEAD_CHARACTERS].splitlines() if line.strip()][:_HEAD_LINES]
-    if comment and lines:
-        with_header = [comment.lstrip("# "), *lines]
-        separator = _separator(lines)
-        if len({len(row) for row in _fields(with_header, separator)}) == 1 and len(_fields(lines, separator)[0]) > 1:
-            return f"{with_header[0]}\n{text}", with_header
-    return text, lines
-
-
-def _fields(lines: list[str], separator: str) -> list[list[str]]:
-    if separator == _SPACES:
-        return [line.split() for line in lines]
-    return list(csv.reader(lines, delimiter=separator))
-
-
-def _separator(lines: list[str]) -> str:
-    """Return the separator that splits the first lines into the most fields, the same number in each line.
-
-    The first line may have one field less, when the rows have names and the header does not name their column.
-    """
-    best, fields = ",", 1
-    for candidate in (",", "\t", ";", "|"):
-        counts = [len(row) for row in _fields(lines, candidate)]
-        if len(set(counts[1:] or counts)) == 1 and counts[0] in (counts[-1], counts[-1] - 1) and counts[-1] > fields:
-            best, fields = candidate, counts[-1]
-    if fields == 1 and all(len(line.split()) == len(lines[0].split()) > 1 for line in lines):
-        return _SPACES
-    return best
-
-
-def _has_row_names(rows: list[list[str]], has_header: bool) -> bool:
-    """Return whether every line has one field more than the header, other than by a comma at its end."""
-    below = rows[1:]
-    longer = has_header and bool(below) and all(len(row) == len(rows[0]) + 1 for row in below)
-    return longer and any(row[-1].strip() for row in below)
-
-
-def _has_header(rows: list[list[str]]) -> bool:
-    """Return whether the first line holds the names of the variables rather than readings.
-
-    Whole numbers above fractions are names too, if they number the columns or are larger than any reading below.
-    """
-    cells = [cell.strip() for cell in rows[0]]
-    if cells[0] == "" and len(cells) > 1:
-        return True
-    if any(_number(cell) is None and not _DATE.fullmatch(cell) for cell in cells):
-        return True
-    first = [_number(cell) for cell in cells]
-    numbers = [number for number in first if number is not None and number.is_integer()]
-    below = [number for row in rows[1:] for cell in row if math.isfinite(number := _number(cell) or 0.0)]
-    if len(numbers) < len(cells) or len(set(numbers)) < max(len(cells), 2) or all(n.is_integer() for n in below):
-        return False
-    numbers_columns = any(numbers == list(range(start, start + len(numbers))) for start in (0, 1))
-    return numbers_columns or min(numbers) > max(below)
-
-
-def _number(cell: str) -> float | None:
-    if cell.strip().upper() in _NO_READING:
-        return math.nan
-    try:
-        return float(cell.replace(",", "."))
-    except ValueError:
-        return None
-
-
 def first_sentence(error: Exception) -> str:
     """Return the first line of an error of another library, without its prefix and its full stop."""
-    return str(error).strip().splitlines()[0].rstrip(".").removeprefix("Error tokenizing data. C error: ")
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".").removeprefix("Error tokenizing data. C error: ")

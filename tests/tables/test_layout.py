@@ -1,0 +1,71 @@
+"""The layout of a text table: separator, header, row names, and fields of any length and kind."""
+
+import pytest
+
+from subcast.errors import DataError
+from subcast.tables.layout import SPACES, first_records, layout_of, without_comments
+
+
+class TestSeparator:
+    @pytest.mark.parametrize(
+        ("text", "separator"),
+        [
+            ("a,b\n1,2\n", ","),
+            ("a;b\n1,5;2,5\n", ";"),
+            ("a\tb\n1,5\t2,5\n", "\t"),
+            ("1,5;2,5\n3,5;4,5\n", ";"),
+            ("time;a\n2024-01-01;1,5\n", ";"),
+            ("time|a\n2024-01-01|1,5\n", "|"),
+            ("a b\n1 2\n", SPACES),
+            ("a\n1\n", ","),
+            ('"x;y",b\n1,2\n', ","),
+            ("a,b\n2024-01-01,1,2\n2024-01-02,1,2\n", ","),
+        ],
+    )
+    def test_separators(self, text, separator):
+        assert layout_of(text, "t").separator == separator
+
+
+class TestRecords:
+    @pytest.mark.parametrize("character", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+    def test_only_line_feeds_and_returns_end_a_line(self, character):
+        text = f"a{character}1,b\n1,2\n"
+        assert first_records(text, ",") == [[f"a{character}1", "b"], ["1", "2"]]
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_line_ends(self, end):
+        assert first_records(end.join(["a,b", "", '"1",2', ""]), ",") == [["a", "b"], ["1", "2"]]
+
+    def test_quotes(self):
+        text = '"a ""b"", c", "d"\n5" pipe,"x\ny"\n"open,1\n'
+        assert first_records(text, ",") == [['a "b", c', "d"], ['5" pipe', "x\ny"], ['"open', "1"]]
+
+    def test_only_the_first_lines_are_read(self):
+        assert len(first_records("1,2\n" * 100, ",")) == 20
+
+    def test_very_long_lines(self):
+        line = ",".join(["1"] * 400_000)
+        assert [len(record) for record in first_records(f"{line}\n{line}\n{line}\n{line}\n", ",")] == [400_000] * 3
+        assert layout_of("x" * 200_000 + ",b\n1,2\n", "t").header == ["x" * 200_000, "b"]
+
+
+class TestComments:
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_comments_are_dropped_and_may_hold_the_header(self, end):
+        assert without_comments(f"# one{end}# two, three, four{end}1,2{end}") == f"1,2{end}"
+        assert without_comments(f"# one{end}# a,b{end}1,2{end}") == f"a,b\n1,2{end}"
+
+    def test_comments_alone(self):
+        with pytest.raises(DataError, match="t has only blank lines"):
+            layout_of(without_comments("# one\n# two"), "t")
+
+
+class TestHeader:
+    @pytest.mark.parametrize("first", ["1.234,5;2", "1'234;2", "1 234;0,5", "-5;2024-01-01"])
+    def test_numbers_of_any_convention_are_no_names(self, first):
+        assert not layout_of(f"{first}\n7;8\n", "t").has_header
+
+    def test_row_names(self):
+        assert layout_of(",a\n0,1\n", "t").has_row_names
+        assert layout_of("a,b\n0,1,2\n1,2,3\n", "t").has_row_names
+        assert not layout_of("a,b\n0,1,\n1,2,\n", "t").has_row_names
