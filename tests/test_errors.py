@@ -30,3 +30,12 @@ def test_every_error_is_a_subcast_error_and_a_value_error(kind):
 )
 def test_missing_extra(module, sentence):
     assert errors.missing_extra(ModuleNotFoundError("not installed", name=module), "training") == sentence
+
+
+def test_a_write_error_is_an_os_error_with_a_plain_message():
+    error = errors.WriteError("plant could not be written")
+    assert isinstance(error, errors.SubcastError)
+    assert isinstance(error, OSError)
+    assert not isinstance(error, ValueError)
+    assert str(error) == "plant could not be written"
+    assert str(errors.WriteError()) == ""

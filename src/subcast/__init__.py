@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from subcast.data_protocol import PROTOCOLS, DataProtocol
     from subcast.datasets import DATASETS, load_dataset
-    from subcast.errors import DataError, DataNotFoundError, DataWarning, FitWarning, InputError, SubcastError
+    from subcast.errors import (
+        DataError,
+        DataNotFoundError,
+        DataWarning,
+        FitWarning,
+        InputError,
+        SubcastError,
+        WriteError,
+    )
     from subcast.forecast import Forecast
     from subcast.forecasters.protocol import Forecaster
     from subcast.forecasters.trained import TrainedForecaster
@@ -62,6 +70,7 @@ _HOMES = {
     "InputError": "errors",
     "DataError": "errors",
     "DataNotFoundError": "errors",
+    "WriteError": "errors",
     "DataWarning": "errors",
     "FitWarning": "errors",
 }
@@ -106,6 +115,7 @@ __all__ = [
     "TrainedForecaster",
     "WindowBank",
     "Windows",
+    "WriteError",
     "cluster_variables",
     "draw_cluster_subsets",
     "draw_subsets",

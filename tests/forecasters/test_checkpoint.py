@@ -3,16 +3,16 @@
 import json
 import shutil
 import tracemalloc
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from sealed import page_of, write_page
 from subcast.errors import DataError, DataNotFoundError
 from subcast.forecasters import FORECASTERS
-from subcast.forecasters.checkpoint import load_forecaster, save_forecaster
+from subcast.forecasters.checkpoint import KIND, load_forecaster, save_forecaster
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.storage import folders, pages
 
@@ -26,21 +26,10 @@ def folder(tmp_path):
     return Path(shutil.copytree(STORED / "tcn", tmp_path / "saved"))
 
 
-def page_of(folder):
-    return json.loads(json.loads((folder / PAGE).read_text())["page"])
-
-
-def write_page(folder, page, version=pages.FORMAT):
-    """Write a page with the right checksum, as somebody would who changes it on purpose."""
-    text = json.dumps(page)
-    outside = {"format": version, "checksum": zlib.crc32(text.encode()), "page": text}
-    (folder / PAGE).write_text(json.dumps(outside))
-
-
 def change(folder, **fields):
-    page = page_of(folder)
+    page = page_of(folder, KIND)
     page["facts"].update(fields)
-    write_page(folder, page)
+    write_page(folder, KIND, page)
 
 
 def weights_of(folder):
@@ -64,7 +53,7 @@ class TestStored:
         assert np.array_equal(again(inputs), forecaster(inputs))
         assert np.array_equal(again.predict(inputs, present=["west"]), forecaster.predict(inputs, present=["west"]))
         assert weights_of(tmp_path / "again").read_bytes() == weights_of(STORED / name).read_bytes()
-        assert page_of(tmp_path / "again")["facts"] == page_of(STORED / name)["facts"]
+        assert page_of(tmp_path / "again", KIND)["facts"] == page_of(STORED / name, KIND)["facts"]
 
     def test_carries_what_is_known_about_it(self, name):
         forecaster = TrainedForecaster.load(STORED / name)
@@ -129,7 +118,7 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_newer_format(self, folder):
-        write_page(folder, page_of(folder), version=pages.FORMAT + 1)
+        write_page(folder, KIND, page_of(folder, KIND), version=pages.FORMAT + 1)
         with pytest.raises(DataError, match=r"is of format 2, and this version .* reads format 1: install a newer"):
             load_forecaster(folder)
 
@@ -139,14 +128,14 @@ class TestRefused:
             load_forecaster(folder)
 
     def test_a_field_is_missing(self, folder):
-        page = page_of(folder)
+        page = page_of(folder, KIND)
         del page["facts"]["scaler"]
-        write_page(folder, page)
+        write_page(folder, KIND, page)
         with pytest.raises(DataError, match="it has no scaler"):
             load_forecaster(folder)
 
     def test_settings_that_do_not_fit_the_weights(self, folder):
-        change(folder, settings={**page_of(folder)["facts"]["settings"], "channels": 9})
+        change(folder, settings={**page_of(folder, KIND)["facts"]["settings"], "channels": 9})
         with pytest.raises(DataError, match="do not fit its settings"):
             load_forecaster(folder)
 
@@ -210,7 +199,7 @@ class TestDamaged:
         ],
     )
     def test_settings_that_would_take_much_memory_are_refused_before_it_is_taken(self, folder, settings):
-        change(folder, settings={**page_of(folder)["facts"]["settings"], **settings})
+        change(folder, settings={**page_of(folder, KIND)["facts"]["settings"], **settings})
         tracemalloc.start()
         try:
             with pytest.raises(DataError, match=r"do not fit its settings|instead of 5"):
@@ -222,7 +211,7 @@ class TestDamaged:
     @pytest.mark.parametrize("name", ["mtgnn", "astgcn", "mstgcn", "lstnet"])
     def test_every_size_of_every_model_is_compared_with_the_weights(self, name, tmp_path):
         folder = Path(shutil.copytree(STORED / name, tmp_path / "saved"))
-        settings = page_of(folder)["facts"]["settings"]
+        settings = page_of(folder, KIND)["facts"]["settings"]
         sizes = [key for key, value in settings.items() if type(value) is int and key not in ("neighbors", "skip")]
         assert len(sizes) > 6
         for key in sizes:
@@ -247,7 +236,7 @@ class TestDamaged:
             load_forecaster(folder)
 
     def test_settings_out_of_range(self, folder):
-        change(folder, settings={**page_of(folder)["facts"]["settings"], "channels": 0})
+        change(folder, settings={**page_of(folder, KIND)["facts"]["settings"], "channels": 0})
         with pytest.raises(DataError, match=r"do not fit its settings .*channels must be a whole number"):
             load_forecaster(folder)
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +13,11 @@ import numpy as np
 import pytest
 
 import subcast as sc
+from sealed import change_array, change_blob, change_facts, page_of
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.storage import folders, pages
 from subcast.storage.state import State
+from subcast.subset.saving import KIND
 from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, hidden, learn, mixing, waves
 
 CHECKPOINT = Path(__file__).parents[1] / "data" / "checkpoints" / "tcn"
@@ -167,6 +171,22 @@ def test_an_onnx_wrapper_saved_twice_where_it_came_from(parts, tmp_path):
     loaded.save(tmp_path / "plant")
     loaded.save(tmp_path / "plant")
     assert_same(robust, sc.load(tmp_path / "plant"), parts.test)
+
+
+def test_a_stored_onnx_model_cannot_read_other_files(parts, tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    source = write_onnx(onnx, tmp_path / "model.onnx")
+    robust = sc.SubsetForecaster(source, progress=False, settings=sc.Settings()).fit(parts.train)
+    folder = tmp_path / "plant"
+    robust.save(folder)
+    model = onnx.load(source)
+    onnx.save(model, tmp_path / "outside.onnx", save_as_external_data=True, location="secret.bin", size_threshold=0)
+    change_blob(folder, KIND, "fitted.model.model.onnx", lambda _: (tmp_path / "outside.onnx").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError) as error:
+        sc.load(folder)
+    assert_one_sentence(error, "has its weights in other files")
 
 
 def write_onnx(onnx, path):
@@ -347,6 +367,217 @@ def test_a_changed_byte_is_refused(saved, model, tmp_path):
             sc.load(copy, model=model)
         assert_one_sentence(error, name.name)
         shutil.rmtree(copy)
+
+
+def test_every_flipped_bit_is_refused(saved, model, tmp_path):
+    rng = random.Random(1)
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    for name in files_of(saved):
+        whole = (copy / name).read_bytes()
+        for place in rng.sample(range(8 * len(whole)), 12):
+            content = bytearray(whole)
+            content[place // 8] ^= 1 << place % 8
+            (copy / name).write_bytes(bytes(content))
+            with pytest.raises(DataError, match=re.escape(name.name)) as error:
+                sc.load(copy, model=model)
+            assert_one_sentence(error)
+        (copy / name).write_bytes(whole)
+    sc.load(copy, model=model)
+
+
+def test_verification_can_be_left_out(saved, model, tmp_path, robust, parts):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    assert_same(robust, sc.load(copy, model=model, verify=False), parts.test[:3], sets=([2],))
+    change_array(copy, KIND, "fitted.bank.rows", lambda rows: rows.__setitem__((0, 0), np.inf))
+    sc.load(copy, model=model, verify=False)
+    with pytest.raises(DataError, match="its rows holds inf, and must be finite"):
+        sc.load(copy, model=model)
+
+
+def set_to(place, value):
+    return lambda array: array.__setitem__(place, value)
+
+
+HOSTILE_ARRAYS = [
+    ("fitted.bank.starts", set_to(-1, 10**12), "does not fit into its series"),
+    ("fitted.bank.starts", set_to(0, -5), "does not fit into its series"),
+    ("fitted.bank.starts", lambda starts: starts[::-1], "sorted"),
+    ("fitted.bank.starts", lambda starts: starts[:0], "non-empty"),
+    ("fitted.bank.starts", lambda starts: starts.astype(np.float64), "must be int64"),
+    ("fitted.bank.starts", lambda starts: starts[:-5], "another bank"),
+    ("fitted.bank.offsets", set_to(-1, 10**9), "must lie from"),
+    ("fitted.bank.offsets", lambda offsets: np.array([0, 3, 3, offsets[-1]]), "must increase"),
+    ("fitted.bank.holes", lambda holes: ~holes, "its holes say the wrong thing"),
+    ("fitted.bank.rows", set_to((0, 0), np.inf), "must be finite"),
+    ("fitted.bank.rows", lambda rows: rows[:, :-1], "its offsets"),
+    ("fitted.bank.rows", lambda rows: rows[:-1], "its rows must be float32"),
+    ("fitted.bank.rows", lambda rows: rows.astype(np.float64), "its rows must be float32"),
+    ("fitted.bank_slots", set_to(3, 24), "must lie from 0 to 23"),
+    ("fitted.bank_slots", set_to(3, -1), "must lie from 0 to 23"),
+    ("fitted.bank_slots", lambda slots: slots[:-1], "its bank_slots must be int64"),
+    ("fitted.normalizer.center", set_to((0, 0), np.nan), "must be finite"),
+    ("fitted.normalizer.center", lambda center: center[:, :-1], "its center must be float32"),
+    ("fitted.normalizer.center", lambda center: np.tile(center, (70, 1)), "slots of the day"),
+    ("fitted.normalizer.center", lambda center: center[:1], "its spread must be float32"),
+    ("fitted.normalizer.spread", set_to((0, 0), 0), "must lie from"),
+    ("fitted.normalizer.spread", set_to((0, 0), -1), "must lie from"),
+    ("fitted.moments.whole", set_to((0, 0, 0), np.inf), "must be finite"),
+    ("fitted.moments.whole", lambda whole: whole[:-1], "its whole must be float32"),
+    ("fitted.moments.whole", lambda whole: whole[:, :2], "its whole must be float32"),
+    ("fitted.moments.own", lambda own: np.zeros((3, 6), np.float32), "its own must be float32"),
+    ("calibration.shares", lambda shares: shares[::-1], "must increase"),
+    ("calibration.shares", set_to(0, np.nan), "must be finite"),
+    ("calibration.present", lambda table: table[:-1], "its present must be float32"),
+    ("calibration.absent", lambda table: table[..., :2], "its absent must be float32"),
+    ("calibration.gaps", set_to(0, np.inf), "must be finite"),
+    ("metadata.times", set_to(5, 0), "its times must increase"),
+    ("metadata.times", set_to(0, np.iinfo(np.int64).min), "must lie from"),
+    ("metadata.times", lambda times: times[:-1], "steps, and there are"),
+    ("probe.inputs", lambda inputs: inputs[:0], "windows to compare the model on"),
+    ("probe.inputs", lambda inputs: inputs[:, :2], "its inputs must be float32"),
+    ("probe.forecasts", lambda forecasts: forecasts[:, :, :2], "its forecasts must be float32"),
+    ("probe.forecasts", set_to((0, 0, 0), np.nan), "must be finite"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), HOSTILE_ARRAYS)
+def test_arrays_that_do_not_fit_are_refused_with_new_checksums(saved, model, tmp_path, name, change, words):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    change_array(copy, KIND, name, change)
+    with pytest.raises(DataError, match=re.escape(words)) as error:
+        sc.load(copy, model=model)
+    assert_one_sentence(error, "copy")
+
+
+HOSTILE_FACTS = [
+    ("metric", "mse"),
+    ("levels", [1.5]),
+    ("levels", "0.9"),
+    ("effort", -1),
+    ("effort", float("nan")),
+    ("seconds", "soon"),
+    ("seed", -1),
+    ("seed", 1.5),
+    ("given", []),
+    ("given", {"neighbors": 0}),
+    ("given", {"magic": 1}),
+    ("all_given", 1),
+    ("settings", {"neighbors": "many"}),
+    ("settings.exponent", float("inf")),
+    ("settings.weighting", ["uniform"]),
+    ("settings.weighting", "magic"),
+    ("settings.shares", [0.9, 0.1]),
+    ("settings.shares", 3),
+    ("settings.blend", {"oracle": [[0.1] * 3] * 3}),
+    ("settings.blend", {"specialist": [[0.1]] * 3}),
+    ("settings.later", 3),
+    ("report", []),
+    ("metadata", 3),
+    ("metadata.variables", ["a"]),
+    ("metadata.variables", []),
+    ("metadata.variables", lambda names: [names[0]] * len(names)),
+    ("metadata.time_features", ["magic"]),
+    ("metadata.time_features", ["time_of_day"]),
+    ("metadata.freq", "often"),
+    ("metadata.freq", 3),
+    ("metadata.lookback", 10**9),
+    ("metadata.horizon", 10**9),
+    ("metadata.unit", 3),
+    ("fitted.lookback", 10**9),
+    ("fitted.horizon", 10**9),
+    ("fitted.n_features", 2),
+    ("fitted.time_of_day_weight", -1),
+    ("fitted.time_of_day_weight", 0),
+    ("fitted.features_in_distance", "no"),
+    ("fitted.experts", []),
+    ("fitted.experts", "model"),
+    ("fitted.experts", ["specialist", "model"]),
+    ("fitted.experts", ["model", "magic"]),
+    ("fitted.expert_specialist", 3),
+    ("fitted.bank_fingerprint", "another"),
+    ("fitted.bank_fingerprint", 3),
+    ("fitted.bank.kind", "magic"),
+    ("fitted.bank.kind", ["windows"]),
+    ("fitted.bank.variables", 10**9),
+    ("fitted.bank.lookback", 10**9),
+    ("fitted.bank.lookback", 0),
+    ("fitted.bank.shared", []),
+    ("fitted.bank.shared", [True]),
+    ("fitted.bank.shared", [False] * 10**5),
+    ("fitted.bank.names", ["a"]),
+    ("fitted.bank.names", 3),
+    ("fitted.bank.checksum", -1),
+    ("fitted.moments", []),
+    ("probe", None),
+    ("fitted", None),
+    ("fitted.bank", None),
+    ("fitted.normalizer", None),
+    ("settings", None),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), HOSTILE_FACTS)
+def test_facts_that_do_not_fit_are_refused_with_new_checksums(saved, model, tmp_path, path, value):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    change_facts(copy, KIND, path, value)
+    with pytest.raises(DataError) as error:
+        sc.load(copy, model=model)
+    assert_one_sentence(error, "copy")
+
+
+def test_every_fact_is_needed(saved, model, tmp_path):
+    """Without any one of them a wrapper is refused; those left out here have no effect on forecasts."""
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    page = page_of(saved, KIND)
+    free = {"fitted.subcast", "fitted.model.repr", "fitted.model.kind", "calibration", "fitted.moments"}
+    parts = {"": page["facts"], **{f"{name}.": page["facts"][name] for name in ("metadata", "fitted")}}
+    parts["fitted.bank."] = page["facts"]["fitted"]["bank"]
+    names = {f"{start}{name}" for start, facts in parts.items() for name in facts} - free
+    assert len(names) > 30
+    for name in sorted(names):
+        change_facts(copy, KIND, name, None)
+        with pytest.raises(DataError):
+            sc.load(copy, model=model)
+        shutil.copy(saved / "wrapper.json", copy)
+
+
+def test_a_part_that_came_later_may_be_missing(saved, model, tmp_path, parts):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    change_facts(copy, KIND, "calibration", None)
+    assert sc.load(copy, model=model).predict_many(parts.test[:2], [1]).bounds is None
+
+
+def test_parts_of_a_later_version_are_ignored(saved, model, tmp_path, robust, parts):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    change_facts(copy, KIND, "metadata", lambda facts: {**facts, "later": {"zone": "Mars"}})
+    change_facts(copy, KIND, "probe", lambda facts: {**facts, "later": 3})
+    assert_same(robust, sc.load(copy, model=model), parts.test[:3], sets=([2],))
+
+
+def test_weights_of_another_network_are_refused_with_new_checksums(own_saved, tmp_path):
+    copy = Path(shutil.copytree(own_saved, tmp_path / "copy"))
+    change_facts(copy, KIND, "fitted.model.scaler", {"mean": [0.0], "scale": [1.0]})
+    with pytest.raises(DataError) as error:
+        sc.load(copy)
+    assert_one_sentence(error, "the model is not the one this wrapper was fitted with")
+
+
+def test_neighbor_forecasts_that_do_not_fit(parts, tmp_path):
+    sc.SubsetForecaster.paper(mixing, progress=False).fit(parts.train).save(tmp_path / "paper")
+    for number, (name, change) in enumerate(
+        [
+            ("forecasts", lambda forecasts: forecasts[:-1]),
+            ("forecasts", lambda forecasts: forecasts[..., :2]),
+            ("forecasts", set_to((0, 0, 0), np.nan)),
+            ("known", lambda known: known[:-1]),
+            ("known", lambda known: known.astype(np.int64)),
+        ]
+    ):
+        copy = Path(shutil.copytree(tmp_path / "paper", tmp_path / str(number)))
+        change_array(copy, KIND, f"fitted.neighbor_forecasts.{name}", change)
+        with pytest.raises(DataError) as error:
+            sc.load(copy, model=mixing)
+        assert_one_sentence(error, f"its {name}")
 
 
 def test_a_newer_format_is_refused(robust, tmp_path, monkeypatch):

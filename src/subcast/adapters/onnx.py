@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.adapters.base import AdaptedForecaster, checked_names, load_library
+from subcast.adapters.onnx_content import refers_to_other_files
 from subcast.errors import DataError, DataNotFoundError, InputError
 
 _NUMBERS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
@@ -43,8 +44,17 @@ def from_onnx(
 def from_onnx_content(
     content: bytes, *, lookback: int, horizon: int, variables: Sequence[str] = (), name: str = "the stored model"
 ) -> AdaptedForecaster:
-    """Adapt the content of an ONNX file; as `from_onnx`. `name` is what errors call it."""
+    """Adapt the content of an ONNX file; as `from_onnx`. `name` is what errors call it.
+
+    A content that refers to other files is refused.
+    """
     load_library("onnxruntime", "from_onnx")
+    try:
+        refers = refers_to_other_files(content)
+    except ValueError as error:
+        raise DataError(f"{name} cannot be read as an ONNX model ({error}): export the model again") from None
+    if refers:
+        raise DataError(f"{name} has its weights in other files: export the model again, as one file")
     return _adapted(OnnxModel(content, name), name, lookback, horizon, variables, None)
 
 
@@ -129,13 +139,11 @@ class OnnxModel:
         if isinstance(self.file, bytes):
             return self.file
         content = self.file.read_bytes()
-        try:
-            OnnxModel(content, self.file.name)
-        except DataError:
+        if refers_to_other_files(content):
             raise InputError(
                 f"the model {self.file.name} cannot be stored, since it has its weights in other files: export it as "
                 "one file (external_data=False) and fit again"
-            ) from None
+            )
         return content
 
 

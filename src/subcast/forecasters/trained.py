@@ -164,6 +164,11 @@ class TrainedForecaster:
             if wanted_indices is not None and not ours:
                 y = y[:, :, wanted_indices]  # [b, h, s]
             forecasts[first : first + batch_size] = scaler.inverse(y)
+        if not np.isfinite(forecasts).all():
+            raise InputError(
+                f"the {self.model} model gave forecasts that are NaN or infinite: its readings or its weights are too "
+                "large to compute with; check the inputs, or train it again"
+            )
         return forecasts
 
     def save(self, folder: str | Path) -> None:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.errors import DataError, InputError
+from subcast.errors import DataError
 from subcast.storage.state import State
 
 MOST = 1 << 40
 """Upper bound of a whole number for which there is no closer one."""
 
+_LONGEST_REASON = 240  # letters of what another error said
 _AT_ONCE = 1 << 20  # values of an array that are looked through together
 
 
@@ -182,7 +183,7 @@ def restoring(state: State) -> Iterator[None]:
     """Turn what goes wrong while an object is made from a state into a DataError that names the folder.
 
     >>> with restoring(State({}, source="plant")):
-    ...     raise InputError("neighbors must be at least 1, got 0")
+    ...     raise ValueError("neighbors must be at least 1, got 0")
     Traceback (most recent call last):
         ...
     subcast.errors.DataError: plant is damaged or was changed by hand (neighbors must be at least 1, got 0):
@@ -194,10 +195,17 @@ def restoring(state: State) -> Iterator[None]:
         raise
     except KeyError as error:
         raise state.damaged(f"it has no {short(error.args[0] if error.args else error)}") from error
-    except InputError as error:
-        raise state.damaged(str(error)) from error
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        raise state.damaged(" ".join(str(error).split())[:200] or type(error).__name__) from error
+        raise state.damaged(_one_line(error)) from error
+
+
+def _one_line(error: Exception) -> str:
+    """Return what an error says as one line, which may quote a value of any length."""
+    try:
+        line = " ".join(str(error).split())
+    except (ValueError, RecursionError):
+        line = ""
+    return line[:_LONGEST_REASON] + (" ..." if len(line) > _LONGEST_REASON else "") or type(error).__name__
 
 
 def wrong(state: State, name: str, expected: str, found: object) -> DataError:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.calendar import TIME_FEATURES
+from subcast.errors import DataError
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.tables.rates import check_rate, fixed_step
@@ -70,10 +71,7 @@ class TrainingMetadata:
     @classmethod
     def from_state(cls, state: State) -> TrainingMetadata:
         """Return the metadata saved in `state`; raise a DataError unless all of it fits together."""
-        freq = fields.optional_text(state, "freq")
-        if freq is not None:
-            with fields.restoring(state):
-                check_rate(freq[:_LONGEST_RATE])
+        freq = _stored_rate(state)
         time_features = fields.texts(state, "time_features")
         unknown = [name for name in time_features if name not in TIME_FEATURES]
         if unknown:
@@ -123,6 +121,16 @@ class TrainingMetadata:
             return None
         ends = self.times[np.maximum(starts, 0) + self.lookback - 1].astype("datetime64[ns]")
         return np.where(starts >= 0, ends, np.datetime64("NaT"))
+
+
+def _stored_rate(state: State) -> str | None:
+    freq = fields.optional_text(state, "freq")
+    if freq is not None:
+        try:
+            check_rate(freq[:_LONGEST_RATE])
+        except DataError as error:
+            raise state.damaged(str(error)) from None
+    return freq if freq is None else freq[:_LONGEST_RATE]
 
 
 def _stored_times(state: State) -> NDArray[np.datetime64] | None:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
@@ -100,11 +101,13 @@ class ForecastMaker:
         starts = fitted.starts_of(method_forecast.neighbors)
         observed = np.zeros((len(method_forecast.mean), len(variables)), dtype=np.float32)
         observed[:, : len(present)] = has_reading.mean(axis=1)
+        bounds = self._bounds(arrived, method_forecast, present, variables, levels)
+        _refuse_infinite(method_forecast.mean, bounds)
         forecast = Forecast(
             variables=tuple(self.metadata.variables[i] for i in variables),
             mean=method_forecast.mean,
             levels=levels if calibration is not None else (),
-            bounds=self._bounds(arrived, method_forecast, present, variables, levels),
+            bounds=bounds,
             observed=observed,
             observed_share=has_reading.mean(axis=(1, 2)) * share,
             times=times,
@@ -156,6 +159,15 @@ class ForecastMaker:
                 quantiles.append(self.calibration.bounds(level, share, variables[len(present) :], absent=True))
             bounds[number] = method_forecast.mean + np.concatenate(quantiles, axis=2)[:, None] * unit
         return bounds
+
+
+def _refuse_infinite(mean: NDArray[np.float32], bounds: NDArray[np.float32] | None) -> None:
+    """Raise unless all numbers of a forecast are finite."""
+    if not np.isfinite(mean).all() or (bounds is not None and not np.isfinite(bounds).all()):
+        raise InputError(
+            "the forecast is NaN or infinite, because readings or numbers in the wrapper are too large to compute "
+            "with: check the readings, or fit the wrapper again"
+        )
 
 
 def _quality(complete: bool, gap: float | None, share: float, least: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,9 +156,8 @@ def _end_of_epoch(folder: Path | None) -> Any:
                 trainer.should_stop = True
             if folder is not None:
                 _write_history(history, folder)
-                temporary = folder / f".{STATE_FILE}"
-                trainer.save_checkpoint(temporary)
-                os.replace(temporary, folder / STATE_FILE)
+                with whole_file(folder / STATE_FILE) as temporary:
+                    trainer.save_checkpoint(temporary)
 
     return EndOfEpoch()
 

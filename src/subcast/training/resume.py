@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from subcast.errors import DataError, InputError
+from subcast.errors import DataError, InputError, WriteError
 from subcast.forecasters.base import ForecastModule
 from subcast.forecasters.checkpoint import is_saved_forecaster
-from subcast.storage.files import whole_file
+from subcast.storage.files import whole_file, write_error
 from subcast.training.config import TrainConfig
 from subcast.training.data import checksum, fingerprint
 from subcast.windows import Windows
@@ -46,7 +47,11 @@ def prepare_folder(folder: Path, run: dict[str, Any]) -> Path:
     """Create the folder and write the run to it; raise an error if the training in it cannot be resumed."""
     if is_saved_forecaster(folder):
         raise InputError(f"{folder} holds a finished model: give another folder, or remove this one")
-    folder.mkdir(parents=True, exist_ok=True)
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(folder, error) from error
     path = folder / "run.json"
     if (folder / STATE_FILE).is_file():
         try:
@@ -63,8 +68,14 @@ def prepare_folder(folder: Path, run: dict[str, Any]) -> Path:
                     f"{folder} holds an interrupted training with another {key} "
                     f"({before[key]!r}, now {run[key]!r}): use the same settings to resume it, or give another folder"
                 )
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
+    try:
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
+    except WriteError:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
     return folder
 
 
