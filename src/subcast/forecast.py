@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -79,6 +79,8 @@ class Forecast:
     notes
         what a user should know about the readings behind this forecast, a sentence each: readings that were not used,
         times that were moved, what the zone of the times was taken to be
+    window_notes
+        of a batch: notes about single windows, by the number of the window; the last of `notes` sums them up
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Forecast:
     freq: str | None = None
     unit: str = ""
     notes: tuple[str, ...] = ()
+    window_notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the neighbors' paths along as an array, not what computes them (which holds the whole bank)."""
@@ -185,7 +188,12 @@ class Forecast:
             weights=self.weights[window],
             neighbor_times=None if self.neighbor_times is None else self.neighbor_times[window],
             paths=None,
+            notes=self._notes_of(int(window) % b),
+            window_notes={},
         )
+
+    def _notes_of(self, window: int) -> tuple[str, ...]:
+        return (*self.notes[:-1], *self.window_notes.get(window, ())) if self.window_notes else self.notes
 
     def __iter__(self) -> Iterator[Forecast]:
         """Iterate over the forecasts of the windows of a batch."""
@@ -239,7 +247,7 @@ class Forecast:
 
         A batch has the column `window` first. With several levels there are also columns such as `lower_50` and
         `upper_50`. There are no bounds without intervals, and no time without times. `observed` is whether the
-        variable had a reading in the window.
+        variable had a reading in the window. If the forecast has notes, the last column, `note`, has them in each row.
         """
         import pandas as pd
 
@@ -258,6 +266,9 @@ class Forecast:
                 columns[f"lower_{_percent(level)}"] = _variable_major(lower)
                 columns[f"upper_{_percent(level)}"] = _variable_major(upper)
         columns["observed"] = np.repeat(self.observed.ravel() > 0, h)
+        if self.notes:
+            notes = ["; ".join(self._notes_of(window)) for window in range(b)]
+            columns["note"] = np.repeat(np.array(notes, dtype=object), s * h)
         return pd.DataFrame(columns)
 
     @property

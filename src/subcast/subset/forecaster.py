@@ -17,6 +17,7 @@ from subcast.adapters import adapt
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.forecast import Forecast
+from subcast.limits import Limits
 from subcast.names import plural
 from subcast.retrieval import Bank, Neighbors
 from subcast.storage import fields
@@ -36,6 +37,18 @@ from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.result import ForecastMaker
+from subcast.subset.screened import (
+    LEARNED,
+    LimitsChoice,
+    batch_notes,
+    check_limits_choice,
+    check_variables,
+    fit_limits,
+    given_limits_facts,
+    saved_limits,
+    screen_arrived,
+    screen_recent,
+)
 from subcast.subset.settings import METRICS, Settings
 from subcast.subset.stream import ForecastStream
 from subcast.subset.tuning import tune
@@ -74,6 +87,9 @@ class SubsetForecaster:
         the past windows to search, in raw units; made of the training windows by default
     experts
         further experts to blend in, besides the model and the specialist
+    limits
+        which readings are possible: "learned" from the training windows; None for no limits; a dict of names and
+        (low, high) to change some of the learned ranges, with None for a bound to be learned; or `Limits`
     settings
         all settings; nothing is tuned then
     given
@@ -89,6 +105,9 @@ class SubsetForecaster:
         the quantiles behind the prediction intervals; None without validation windows
     metadata_
         names, times and units of the training data
+    limits_
+        the limits of the readings, which can be replaced (`robust.limits_.with_range("inflow", high=80)`); None for no
+        limits
     fitted_
         the model, the bank and what was learned from the training windows
 
@@ -118,6 +137,7 @@ class SubsetForecaster:
         progress: bool = True,
         bank: Bank | None = None,
         experts: Sequence[Expert] = (),
+        limits: LimitsChoice = LEARNED,
         settings: Settings | None = None,
         **given: Any,
     ) -> None:
@@ -136,6 +156,7 @@ class SubsetForecaster:
             _check_positive("seconds", seconds)
         check_whole("seed", seed, low=0)
         checked_levels(levels)
+        check_limits_choice(limits)
         replace(Settings(), **given)  # raises if a value is invalid
         self.model = model
         self.metric = metric
@@ -146,12 +167,14 @@ class SubsetForecaster:
         self.progress = progress
         self.bank = bank
         self.experts = experts
+        self.limits = limits
         self.settings = settings
         self.given = given
         self.settings_ = self._initial_settings()
         self.report_: dict[str, Any] = {}
         self._fitted: Fitted | None = None
         self._metadata: TrainingMetadata | None = None
+        self._limits: Limits | None = None
         self.calibration_: Calibration | None = None
         self._probe: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._own_stream: ForecastStream | None = None
@@ -186,6 +209,7 @@ class SubsetForecaster:
         series = train.series
         settings = self._initial_settings()  # not those that an earlier fit tuned
         experts = all_experts(self.experts)
+        limits = fit_limits(self.limits, train)
         check_blend(settings, train.horizon, experts)
         model = adapt(
             self.model,
@@ -200,7 +224,7 @@ class SubsetForecaster:
         probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
         for expert in fitted.experts.values():
             expert.fit(train, fitted)
-        self._metadata, self._fitted, self._probe = TrainingMetadata.of(train), fitted, probe
+        self._metadata, self._fitted, self._probe, self._limits = TrainingMetadata.of(train), fitted, probe, limits
         self.settings_, self.report_, self.calibration_, self._own_stream = settings, {}, None, None
         _LOGGER.info("fitted %d training windows of %d variables", len(fitted.bank), fitted.n)
         if val is not None and len(val):
@@ -247,6 +271,18 @@ class SubsetForecaster:
         if self._metadata is None:
             refuse_unfitted()
         return self._metadata
+
+    @property
+    def limits_(self) -> Limits | None:
+        """The limits of the readings; None for no limits. Streams keep those that they were started with."""
+        return self._limits
+
+    @limits_.setter
+    def limits_(self, limits: Limits | None) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise InputError(f"limits_ must be Limits, or None for no limits, got {type(limits).__name__}")
+        self._limits = limits if limits is None else check_variables(limits, self.variables)
+        self._own_stream = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -300,6 +336,7 @@ class SubsetForecaster:
         thousands: str | None = None,
         absent: bool = False,
         levels: Sequence[float] | None = None,
+        strict: bool = False,
     ) -> Forecast:
         """Forecast one window from the variables that are present.
 
@@ -318,6 +355,8 @@ class SubsetForecaster:
             forecast the absent variables too (virtual sensors)
         levels
             levels of the intervals; those of the wrapper by default
+        strict
+            refuse readings beyond the limits; by default they are left out, and the forecast has a note
 
         Returns
         -------
@@ -334,6 +373,7 @@ class SubsetForecaster:
             times=times,
             numbers=NumberFormat(decimal, thousands),
         )
+        window = screen_recent(window, self._limits, strict=strict)
         return self._forecast_one(window, None, absent=absent, levels=levels)
 
     def predict_many(
@@ -344,6 +384,7 @@ class SubsetForecaster:
         times: ArrayLike | None = None,
         absent: bool = False,
         levels: Sequence[float] | None = None,
+        strict: bool = False,
     ) -> Forecast:
         """Forecast many windows, all with the same variables present.
 
@@ -357,7 +398,7 @@ class SubsetForecaster:
         times
             [b], when each window of an array begins; without, the time of day comes from the features, or is guessed
             from the readings where the wrapper needs it
-        absent, levels
+        absent, levels, strict
             as in `predict`
 
         Returns
@@ -367,22 +408,32 @@ class SubsetForecaster:
         """
         fitted, metadata = self.fitted_, self.metadata_
         arrived, begins = read_windows(windows, times, fitted, metadata)
+        subset = np.arange(fitted.n)
         if present is not None:
             subset = np.sort(variable_indices(present, fitted.n, metadata.variables, "present"))
-        elif len(arrived):
+        arrived, notes = screen_arrived(arrived, subset, begins, metadata, self._limits, strict=strict)
+        if present is None and len(arrived):
             subset = np.flatnonzero(~np.isnan(arrived.values).all(axis=(0, 1)))
             if not subset.size:
                 raise InputError("windows holds no reading at all: at least one variable must be present")
-        else:
-            subset = np.arange(fitted.n)
         if arrived.slots.size and (arrived.slots < 0).any():
             guess = fitted.normalizer.guess_slots(arrived.values[:, :, subset], subset)
             arrived = replace(arrived, slots=np.where(arrived.slots < 0, guess, arrived.slots))
-        return self._maker().batch(
+        forecast = self._maker().batch(
             arrived, subset, metadata.steps_after(begins), absent=absent, levels=self._levels(levels)
         )
+        if not notes:
+            return forecast
+        return replace(forecast, notes=batch_notes(notes, len(arrived)), window_notes=notes)
 
-    def stream(self, readings: Any = None, *, names: Sequence[str] | None = None, times: Any = None) -> ForecastStream:
+    def stream(
+        self,
+        readings: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        times: Any = None,
+        strict: bool = False,
+    ) -> ForecastStream:
         """Start a live stream, independent of all other streams of this wrapper.
 
         Parameters
@@ -390,6 +441,9 @@ class SubsetForecaster:
         readings, names, times
             the last steps of the feed, as `predict` takes them (at most `lookback` of them are kept), to start from;
             an empty stream by default
+        strict
+            refuse steps with readings beyond the limits; by default such readings are left out, and forecasts have a
+            note
 
         Examples
         --------
@@ -405,12 +459,12 @@ class SubsetForecaster:
         >>> forecast.variables
         ('plant-002', 'plant-005')
         """
-        stream = ForecastStream(self._maker(), checked_levels(self.levels))
+        stream = ForecastStream(self._maker(), checked_levels(self.levels), strict=strict)
         if readings is not None:
             stream.add(readings, names=names, times=times)
         return stream
 
-    def update(self, step: Any, time: Any = None, *, absent: bool = False) -> Forecast | None:
+    def update(self, step: Any, time: Any = None, *, absent: bool = False, strict: bool = False) -> Forecast | None:
         """Add one step to the wrapper's built-in stream and forecast: a shortcut for `stream().push(step, time)`.
 
         Arguments as in `ForecastStream.push`.
@@ -421,7 +475,7 @@ class SubsetForecaster:
         """
         if self._own_stream is None:
             self._own_stream = self.stream()
-        return self._own_stream.push(step, time, absent=absent)
+        return self._own_stream.push(step, time, absent=absent, strict=strict)
 
     def reset(self) -> None:
         """Drop the wrapper's built-in stream: the next `update` starts a new one."""
@@ -459,10 +513,12 @@ class SubsetForecaster:
             "all_given": self.settings is not None,
             "settings": settings,
             "report": self.report_,
+            "given_limits": given_limits_facts(self.limits),
         }
         return State.join(
             facts,
             metadata=metadata.state(),
+            limits=None if self._limits is None else self._limits.state(),
             fitted=saving.fitted_state(fitted, self.settings_.needs_neighbor_forecasts),
             calibration=None if self.calibration_ is None else self.calibration_.state(),
             probe=State({}, {"inputs": inputs, "forecasts": forecasts}),
@@ -478,6 +534,7 @@ class SubsetForecaster:
         """Return the wrapper saved in `state`; `model` replaces a model that was not stored."""
         metadata = TrainingMetadata.from_state(state.needed_part("metadata"))
         fitted = saving.fitted_from_state(state.needed_part("fitted"), metadata, model, source, progress=True)
+        limits, given_limits = saved_limits(state, metadata.variables)
         given, all_given = fields.mapping(state, "given"), fields.flag(state, "all_given")
         with fields.restoring(state):
             initial = Settings.from_dict(given)
@@ -489,13 +546,14 @@ class SubsetForecaster:
                 seconds=None if fields.fact(state, "seconds") is None else fields.number(state, "seconds"),
                 seed=fields.whole(state, "seed"),
                 experts=tuple(expert for name, expert in fitted.experts.items() if name not in OWN_EXPERTS),
+                limits=given_limits,
                 settings=initial if all_given else None,
                 **({} if all_given else {name: getattr(initial, name) for name in given}),
             )
             wrapper.settings_ = Settings.from_dict(fields.mapping(state, "settings"))
             check_blend(wrapper.settings_, fitted.horizon, fitted.experts)
         wrapper.report_ = dict(fields.mapping(state, "report"))
-        wrapper._metadata, wrapper._fitted = metadata, fitted
+        wrapper._metadata, wrapper._fitted, wrapper._limits = metadata, fitted, limits
         calibration = state.part("calibration")
         if calibration is not None:
             wrapper.calibration_ = Calibration.from_state(calibration, fitted.horizon, fitted.n)
@@ -536,7 +594,7 @@ class SubsetForecaster:
         return checked_levels(self.levels if levels is None else levels)
 
     def _maker(self) -> ForecastMaker:
-        return ForecastMaker(self.fitted_, self.metadata_, self.settings_, self.calibration_)
+        return ForecastMaker(self.fitted_, self.metadata_, self.settings_, self.calibration_, self._limits)
 
     def _forecast_one(
         self,

@@ -100,14 +100,21 @@ class TrainingMetadata:
 
     def steps_after(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
         """Return the times of the steps ahead, [b, h], of windows that begin at the times `begins`."""
+        return self._steps(begins, self.lookback, self.horizon)
+
+    def window_steps(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
+        """Return the times of the steps of windows, [b, t], that begin at the times `begins`."""
+        return self._steps(begins, 0, self.lookback)
+
+    def _steps(self, begins: NDArray[np.datetime64] | None, skip: int, count: int) -> NDArray[np.datetime64] | None:
+        """Return the times of `count` steps after the first `skip`, [b, count]."""
         if begins is None or self.step is None:
             return None
         if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: steps differ in length
-            count = self.lookback + self.horizon
-            rows = [_calendar(begin, count, self.freq)[self.lookback :] for begin in begins]
-            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), self.horizon)
+            rows = [_calendar(begin, skip + count, self.freq)[skip:] for begin in begins]
+            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), count)
         first = begins.astype("datetime64[ns]")[:, None]
-        return np.asarray(first + self.step * (self.lookback + np.arange(self.horizon)), dtype="datetime64[ns]")
+        return np.asarray(first + self.step * (skip + np.arange(count)), dtype="datetime64[ns]")
 
     def next_time(self, moment: np.datetime64) -> np.datetime64 | None:
         """Return the time of the step after a moment."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subcast.errors import InputError
 from subcast.forecast import Forecast
+from subcast.limits import Limits
 from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
 from subcast.subset.completion import weigh_by_distance
@@ -33,6 +34,7 @@ class ForecastMaker:
     metadata: TrainingMetadata
     settings: Settings
     calibration: Calibration | None
+    limits: Limits | None = None
 
     def single(
         self,

@@ -17,6 +17,7 @@ from subcast.subset.arrived import window_slots
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
 from subcast.tables.convention import NumberFormat
+from subcast.subset.screened import refuse_all, refuse_beyond
 from subcast.tables.live import Recent, read_recent
 from subcast.tables.rows import holds_truth
 
@@ -34,14 +35,18 @@ class ForecastStream:
         makes forecasts with what the wrapper has learned when the stream begins; a later `fit` does not change it
     levels
         of the intervals, when none are asked for
+    strict
+        whether steps with readings beyond the limits are refused
     """
 
-    def __init__(self, maker: ForecastMaker, levels: tuple[float, ...]) -> None:
-        self._maker, self._levels = maker, levels
+    def __init__(self, maker: ForecastMaker, levels: tuple[float, ...], *, strict: bool = False) -> None:
+        self._maker, self._levels, self._strict = maker, levels, strict
         self._fitted, self._metadata, self._settings = maker.fitted, maker.metadata, maker.settings
         fitted, metadata = maker.fitted, maker.metadata
         self._columns = {name: column for column, name in enumerate(metadata.variables)}
-        self._values = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)
+        self._raw = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)  # as they came
+        self._values = self._raw  # without those beyond the limits
+        self._causes: NDArray[np.uint8] | None = None  # why they are beyond the limits
         self._times: list[np.datetime64] = []
         self._count = 0
         self._search: BankStream | None = None
@@ -64,7 +69,13 @@ class ForecastStream:
         return self._times[-1] if self._times else None
 
     def push(
-        self, step: Any, time: Any = None, *, absent: bool = False, levels: Sequence[float] | None = None
+        self,
+        step: Any,
+        time: Any = None,
+        *,
+        absent: bool = False,
+        levels: Sequence[float] | None = None,
+        strict: bool | None = None,
     ) -> Forecast | None:
         """Add one step and forecast from the last `lookback` steps.
 
@@ -77,6 +88,8 @@ class ForecastStream:
             the time of the step; needed at the first step if the model or the daily profile needs times, then optional
         absent, levels
             as in `SubsetForecaster.predict`
+        strict
+            refuse a step with readings beyond the limits; as chosen for the stream by default
 
         Returns
         -------
@@ -88,7 +101,7 @@ class ForecastStream:
             if the step is invalid, and then it is not added; or if none of the last `lookback` steps has a reading,
             and then it is
         """
-        self._add(self._row(step), time)
+        self._add(self._row(step), time, strict)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
     def extend(
@@ -101,6 +114,7 @@ class ForecastStream:
         thousands: str | None = None,
         absent: bool = False,
         levels: Sequence[float] | None = None,
+        strict: bool | None = None,
     ) -> Forecast | None:
         """Add several steps at once and forecast from the last `lookback` steps.
 
@@ -110,8 +124,10 @@ class ForecastStream:
             the steps, as `SubsetForecaster.predict` takes them; one is enough
         absent, levels
             as in `SubsetForecaster.predict`
+        strict
+            as in `push`; if a step is refused, none is added
         """
-        self.add(recent, names=names, times=times, decimal=decimal, thousands=thousands)
+        self.add(recent, names=names, times=times, decimal=decimal, thousands=thousands, strict=strict)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
     def add(
@@ -122,6 +138,7 @@ class ForecastStream:
         times: Any = None,
         decimal: str | None = None,
         thousands: str | None = None,
+        strict: bool | None = None,
     ) -> None:
         """Add several steps at once without a forecast; arguments as in `extend`."""
         window = read_recent(
@@ -133,8 +150,14 @@ class ForecastStream:
             times=times,
             numbers=NumberFormat(decimal, thousands),
         )
-        for number, row in enumerate(window.values):
-            self._add(row, None if window.times is None else window.times[number])
+        before = dict(self.__dict__)
+        try:
+            for number, row in enumerate(window.values):
+                self._add(row, None if window.times is None else window.times[number], strict)
+        except InputError:
+            self.__dict__.update(before)
+            self._search = None  # it has the steps that were added
+            raise
 
     def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
         """Forecast from the last steps without adding one; the stream is not changed."""
@@ -143,11 +166,14 @@ class ForecastStream:
                 f"the stream has {self._count} of the {self._fitted.lookback} steps that a forecast needs: push more"
             )
         present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
+        notes = self._limit_notes()
+        if not present.size and notes:
+            refuse_all("the stream", notes)
         if not present.size:
             raise InputError(f"none of the last {self._fitted.lookback} steps has a reading: nothing can be forecast")
         if self._neighbors is None:
             self._neighbors = self._nearest(present)
-        window = Recent(self._values, self._window_times(), self._features())
+        window = Recent(self._values, self._window_times(), self._features(), notes)
         chosen_levels = self._levels if levels is None else checked_levels(levels)
         slots = window_slots(window, self._fitted)
         return self._maker.single(window, slots, self._neighbors, absent=absent, levels=chosen_levels)
@@ -156,11 +182,17 @@ class ForecastStream:
         """Return the steps in memory [t, n] and their times [t], from which a stream can be started again."""
         steps = min(self._count, self._fitted.lookback)
         times = np.array(self._times[-steps:], dtype="datetime64[ns]") if self._times else None
-        return self._values[len(self._values) - steps :].copy(), times
+        return self._raw[len(self._raw) - steps :].copy(), times
 
-    def _add(self, row: NDArray[np.float32], time: Any) -> None:
+    def _add(self, row: NDArray[np.float32], time: Any, strict: bool | None = None) -> None:
+        raw = np.concatenate([self._raw[1:], row[None]])
+        values, causes = (raw, None) if self._maker.limits is None else self._maker.limits.screen(raw)
+        if causes is not None and (self._strict if strict is None else strict):
+            self._refuse_beyond(raw, causes, time)
         self._add_time(time)
-        self._values = np.concatenate([self._values[1:], row[None]])
+        if not (self._causes is None and causes is None) and not _same(self._values[1:], values[:-1]):
+            self._search = None  # an earlier step is judged otherwise now
+        self._raw, self._values, self._causes = raw, values, causes
         self._count += 1
         self._neighbors = None
         if self.ready:
@@ -169,6 +201,20 @@ class ForecastStream:
                 self._neighbors = self._nearest(present)
             else:
                 self._search = None
+
+    def _refuse_beyond(self, raw: NDArray[np.float32], causes: NDArray[np.uint8], time: Any) -> None:
+        """Raise if the last step has a reading beyond the limits."""
+        limits = self._maker.limits
+        if limits is None or not causes[-1].any():
+            return
+        moment = self._following_time() if time is None else self._checked_time(time)
+        times = None if moment is None else np.array([moment], dtype="datetime64[ns]")
+        refuse_beyond("step", limits.notes(raw[-1:], causes[-1:], times))
+
+    def _limit_notes(self) -> tuple[str, ...]:
+        """Return the notes about readings in memory that are beyond the limits."""
+        limits = self._maker.limits
+        return () if limits is None or self._causes is None else limits.notes(self._raw, self._causes, self._window_times())
 
     def _nearest(self, present: NDArray[np.int64]) -> Neighbors:
         """Return the neighbors of the steps in memory; only the last step is searched while S stays the same."""
@@ -291,3 +337,7 @@ class ForecastStream:
         if not self._metadata.time_features or times is None:
             return None
         return time_features_of(times, self._metadata.time_features)
+
+
+def _same(first: NDArray[np.float32], second: NDArray[np.float32]) -> bool:
+    return np.array_equal(first, second, equal_nan=True)
