@@ -84,6 +84,15 @@ def _print_json(value: Any, indent: int | None = 2) -> None:
     typer.echo(json.dumps(value, indent=indent))
 
 
+def _limits(texts: list[str] | None, none: bool, default: Any) -> Any:
+    """Return the ranges given with --limit, None for --no-limits, or the default."""
+    from subcast.commands.limits import read_ranges
+
+    if texts and none:
+        raise InputError("--limit and --no-limits cannot both be given: leave one out")
+    return None if none else read_ranges(texts) if texts else default
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"subcast {__version__}")
@@ -178,6 +187,8 @@ def fit(
     key: options.TableKey = None,
     decimal: options.DecimalMark = None,
     thousands: options.ThousandsMark = None,
+    limit: options.LimitTexts = None,
+    no_limits: options.NoLimits = False,
     progress: options.Progress = True,
     as_json: options.AsJson = False,
 ) -> None:
@@ -191,6 +202,7 @@ def fit(
         from subcast.commands.fit import TrainingOptions, fit_record, read_settings, run_fit, show_fit
 
         fixed = read_settings(settings or [])
+        fixed["limits"] = _limits(limit, no_limits, "learned")
         training_options = TrainingOptions(training, lookback, horizon, epochs, threads, device)
         with redirect_stdout(sys.stderr) if as_json else nullcontext():  # training prints to stdout
             robust = run_fit(
@@ -202,6 +214,21 @@ def fit(
         _print_json(fit_record(robust, output))
     else:
         show_fit(robust, data, output)
+
+
+@app.command()
+def inspect(folder: options.Wrapper, every: options.EveryLimit = False, as_json: options.AsJson = False) -> None:
+    """Show what a wrapper is: its variables, period, model, settings, expected gaps and limits of readings.
+
+    Example: `subcast inspect plant`
+    """
+    from subcast.commands.inspect import run_inspect, show_inspect
+
+    record = run_inspect(folder)
+    if as_json:
+        _print_json(record)
+    else:
+        show_inspect(record, every=every)
 
 
 @app.command()
@@ -219,6 +246,9 @@ def forecast(
     key: options.TableKey = None,
     decimal: options.DecimalMark = None,
     thousands: options.ThousandsMark = None,
+    strict: options.Strict = False,
+    limit: options.LimitTexts = None,
+    no_limits: options.NoLimits = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Forecast from a file of recent readings; columns may be missing or in another order, and cells may be empty.
@@ -229,7 +259,10 @@ def forecast(
         from subcast.commands.forecast import run_forecast, show_forecast
 
         table = options.table_options(time, id, value, freq, key, decimal, thousands)
-        result = run_forecast(folder, recent, output=output, plot=plot, absent=absent, levels=level or (), table=table)
+        result = run_forecast(
+            folder, recent, output=output, plot=plot, absent=absent, levels=level or (), table=table, strict=strict,
+            limits=_limits(limit, no_limits, {}),
+        )  # fmt: skip
     if as_json:
         _print_json(result.to_dict())
         return
@@ -348,8 +381,8 @@ def list_datasets(as_json: options.AsJson = False) -> None:
     show(dataset_rows())
 
 
-@datasets_app.command()
-def inspect(
+@datasets_app.command("inspect")
+def inspect_table(
     file: options.TableFile,
     time: options.TimeColumn = None,
     id: options.IdColumn = None,

@@ -7,8 +7,9 @@ code for a missing reading (-999) that training never came near, or if it cannot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
-from subcast.names import plural, refuse_unknown_names
+from subcast.names import plural
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.tables.rates import moment_text
@@ -232,8 +233,7 @@ class Limits:
         return Limits(tuple(self.variables[place] for place in places), **arrays)
 
     def _place(self, name: str) -> int:
-        if name not in self.variables:
-            refuse_unknown_names([name], {known: place for place, known in enumerate(self.variables)}, "limits")
+        check_limit_names([name], self.variables)
         return self.variables.index(name)
 
     # Saving and showing
@@ -336,6 +336,22 @@ class Limits:
             seen = f"{_number(self.seen_low[place])} to {_number(self.seen_high[place])}"
             return f"a usual code for a missing reading, far from its training readings of {seen}"
         return f"which cannot be reached with its largest change of {_number(self.change[place])} a step"
+
+
+def check_limit_names(names: Iterable[str], variables: Sequence[str]) -> None:
+    """Raise an error unless limits are given for variables that exist.
+
+    >>> check_limit_names(["inflwo"], ["inflow", "level"])
+    Traceback (most recent call last):
+        ...
+    subcast.errors.InputError: there is no variable 'inflwo' to limit among the 2 of the training: \
+did you mean 'inflow'?
+    """
+    for name in names:
+        if name not in variables:
+            near = get_close_matches(str(name), variables, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"there is no variable {name!r} to limit among the {len(variables)} of the training{hint}")
 
 
 def is_missing_code(readings: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

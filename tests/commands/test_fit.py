@@ -84,6 +84,8 @@ def test_onnx_file(tmp_path):
         (["--set", "pool=perhaps"], "--set pool must be yes or no, got 'perhaps'"),
         (["--set", "shares=half"], "--set shares must be a list such as"),
         (["--set", "correction=2"], "correction must be a number at least 0 and at most 1, got 2"),
+        (["--limit", "north"], "--limit must be NAME=LOW:HIGH"),
+        (["--limit", "nort=0:50"], "there is no variable 'nort' to limit .*: did you mean 'north'?"),
     ],
 )
 def test_bad_options_are_rejected_before_training(fitted, tmp_path, arguments, sentence):
@@ -111,3 +113,11 @@ def test_effort_and_seconds_reach_the_wrapper(tmp_path):
         run(*arguments, "--effort", "0.25", "--seconds", "0.001")
     robust = subcast.load(tmp_path / "plant")
     assert (robust.effort, robust.seconds) == (0.25, 0.001)
+
+
+def test_limits_reach_the_wrapper(fitted, tmp_path):
+    arguments = ["fit", fitted[0] / "waves.csv", "--model", CHECKPOINT, "-o", tmp_path / "plant", "--no-progress"]
+    run(*arguments, "--effort", "0.1", "--limit", "north=-10:60", "--limit", "east=:70")
+    limits = subcast.load(tmp_path / "plant").limits_
+    north, east = (NAMES.index(name) for name in ("north", "east"))
+    assert (limits.low[north], limits.high[north], limits.high[east]) == (-10, 60, 70)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import subcast
-from commands.examples import CHECKPOINT, NAMES, PNG, refuse, run, waves
+from commands.examples import CHECKPOINT, NAMES, PNG, refuse, run, shell, waves
 from subcast.errors import InputError
 from subcast.series import Series
 
@@ -60,7 +60,7 @@ def test_bad_readings_are_rejected(fitted, recent, tmp_path):
     cases = {
         "recent goes back in time": frame.iloc[::-1],
         "recent has 5 steps, and the forecaster looks back over 12": frame.iloc[-5:],
-        "did you mean 'west' for 'wset'": frame.rename(columns={"west": "wset"}),
+        "did you mean 'west'": frame.rename(columns={"west": "wset"}),
         "recent comes every 2h, and the forecaster was trained on steps of 1h": frame.iloc[::2],
         "column 'west' of recent holds text": frame.astype(object).replace(frame.iloc[-1, 0], "broken"),
         "recent has no reading of any": frame * np.nan,
@@ -115,3 +115,44 @@ def test_level_needs_calibrated_intervals(fitted, recent, tmp_path):
     run(*arguments, "--no-progress")
     with pytest.raises(InputError, match=r"--level needs calibrated intervals, and the wrapper in .*plant has none"):
         run("forecast", tmp_path / "plant", recent, "--level", "0.9")
+
+
+class TestLimits:
+    @pytest.fixture
+    def absurd(self, recent):
+        frame = pd.read_csv(recent, index_col=0)
+        frame.iloc[-1, 1] = 999999
+        frame.to_csv(recent)
+        return recent
+
+    def test_a_note_in_words_in_json_and_in_the_table(self, fitted, absurd, tmp_path):
+        output = run("forecast", fitted[0] / "plant", absurd, "-o", tmp_path / "forecast.csv").output
+        sentence = "'north' reads 999999 at 2024-01-10 23:00:00, above its limit of "
+        assert f"note: {sentence}" in output
+        assert pd.read_csv(tmp_path / "forecast.csv")["note"][0].startswith(sentence)
+        (note,) = json.loads(run("forecast", fitted[0] / "plant", absurd, "--json").stdout)["notes"]
+        assert note.startswith(sentence)
+
+    def test_strict(self, fitted, absurd):
+        done = shell("forecast", fitted[0] / "plant", absurd, "--strict")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "which strict does not allow: 'north' reads 999999" in done.stderr
+
+    def test_other_limits_for_one_forecast(self, fitted, absurd):
+        result = json.loads(run("forecast", fitted[0] / "plant", absurd, "--json", "--no-limits").stdout)
+        assert result["notes"] == []
+        result = json.loads(run("forecast", fitted[0] / "plant", absurd, "--json", "--limit", "west=:-50").stdout)
+        assert len(result["notes"]) == 2
+
+    def test_wrong_limits(self, fitted, absurd):
+        with pytest.raises(InputError, match="--limit and --no-limits cannot both be given"):
+            run("forecast", fitted[0] / "plant", absurd, "--no-limits", "--limit", "west=0:1")
+        with pytest.raises(InputError, match="did you mean 'west'"):
+            run("forecast", fitted[0] / "plant", absurd, "--limit", "wset=0:1")
+
+    def test_a_wrapper_without_limits(self, fitted, absurd, tmp_path):
+        data, plant = fitted[0] / "waves.csv", tmp_path / "free"
+        run("fit", data, "--model", CHECKPOINT, "-o", plant, "--no-limits", "--effort", "0.1", "--no-progress")
+        assert json.loads(run("forecast", plant, absurd, "--json", "--strict").stdout)["notes"] == []
+        with pytest.raises(InputError, match="--limit changes limits, and the wrapper in .* has none"):
+            run("forecast", plant, absurd, "--limit", "west=0:1")

@@ -16,6 +16,7 @@ from subcast.commands.datasets import check_preset, open_series
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
 from subcast.forecasters.checkpoint import is_saved_forecaster
+from subcast.limits import check_limit_names
 from subcast.names import plural
 from subcast.series import Series
 from subcast.storage.folders import check_folder
@@ -102,6 +103,8 @@ def run_fit(
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # reports bad options before the training
     series = open_series(data, **(table or {}))
+    if isinstance(robust.limits, Mapping):
+        check_limit_names(robust.limits, series.variables)
     if is_saved_forecaster(model):
         forecaster, split = _open_trained(Path(model), series, training, preset)
     elif model.lower().endswith(".onnx"):

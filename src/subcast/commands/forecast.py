@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,8 @@ def run_forecast(
     absent: bool = False,
     levels: Sequence[float] = (),
     table: Mapping[str, str | None] | None = None,
+    strict: bool = False,
+    limits: Mapping[str, tuple[float | None, float | None]] | None = MappingProxyType({}),
 ) -> Forecast:
     """Forecast from a file of recent readings, and write the table and the plot if files are given.
 
@@ -125,14 +128,24 @@ def run_forecast(
         levels of the prediction intervals, those of the wrapper by default
     table
         how the file of recent readings is read, as in `open_series`
+    strict
+        whether readings beyond the limits are refused instead of left out
+    limits
+        other ranges (low, high) of some variables for this forecast; None for no limits at all
     """
     table = table or {}
     robust = open_wrapper(folder)
+    if limits is None:
+        robust.limits_ = None
+    elif limits and robust.limits_ is None:
+        raise InputError(f"--limit changes limits, and the wrapper in {folder} has none: fit it without --no-limits")
+    elif limits and robust.limits_ is not None:
+        robust.limits_ = robust.limits_.with_ranges(limits)
     _check_rate(robust, table.get("freq"))
     notes: list[str] = []
     readings = read_readings(recent, notes, table)
     marks = {name: table.get(name) for name in ("decimal", "thousands")}
-    forecast = robust.predict(readings, **marks, absent=absent, levels=levels or None)
+    forecast = robust.predict(readings, **marks, absent=absent, levels=levels or None, strict=strict)
     forecast = replace(forecast, notes=(*notes, *forecast.notes))
     if levels and not forecast.levels:
         raise InputError(

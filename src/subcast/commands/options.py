@@ -128,8 +128,23 @@ SettingTexts = Annotated[
     Option("--set", help="Fix a setting of the method, such as neighbors=20; may be given several times."),
 ]
 
+NoLimits = Annotated[
+    bool, Option("--no-limits", help="Take every number as a reading, also one that training never came near.")
+]
+LimitTexts = Annotated[
+    list[str] | None,
+    Option("--limit", help="Range of a variable's readings, NAME=LOW:HIGH; may be given several times."),
+]
+
+# subcast inspect
+
+EveryLimit = Annotated[bool, Option("--all", help="Show the limits of every variable.")]
+
 # subcast forecast
 
+Strict = Annotated[
+    bool, Option("--strict", help="Refuse readings beyond the limits; by default they are left out, with a note.")
+]
 Recent = Annotated[Path, Argument(help=f"File with the latest readings ({_TABLE_FILE}), wide or long.")]
 ForecastOutput = Annotated[Path | None, Option("--output", "-o", help="Write the forecast to this .csv file.")]
 Absent = Annotated[bool, Option("--absent", help="Also forecast the variables that are absent.")]

@@ -64,15 +64,19 @@ def load(folder: str | Path, model: Any = None, *, verify: bool = True) -> Subse
     """
     from subcast.subset.forecaster import SubsetForecaster
 
-    folder = Path(folder)
-    if not folders.is_saved(folder, KIND):
-        _refuse(folder)
-    state = folders.open_state(folder, KIND, verify=verify)
+    state = wrapper_state(Path(folder), verify=verify)
     wrapper = SubsetForecaster.from_state(state, model, str(folder))
     with fields.restoring(state) if model is None else nullcontext():
         wrapper.check_model()
     _LOGGER.info("loaded %s", folder)
     return wrapper
+
+
+def wrapper_state(folder: Path, *, verify: bool = True) -> State:
+    """Return the saved state of a wrapper; raise unless the folder holds one."""
+    if not folders.is_saved(folder, KIND):
+        _refuse(folder)
+    return folders.open_state(folder, KIND, verify=verify)
 
 
 def save(wrapper: SubsetForecaster, folder: str | Path) -> None:
