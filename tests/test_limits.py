@@ -28,9 +28,14 @@ bounds = st.sampled_from([(-30.0, 50.0), (-INFINITE, 50.0), (-INFINITE, INFINITE
 
 
 class TestTwin:
-    @given(st.lists(readings, min_size=1, max_size=8), bounds, st.sampled_from([0.0, 3.0, 10.0, 25.0, INFINITE]))
-    def test_causes_and_codes_of_one_variable(self, window, bounds, change):
-        fields = {"low": bounds[0], "high": bounds[1], "change": change, "seen_low": -12, "seen_high": 35}
+    @given(
+        st.lists(readings, min_size=1, max_size=8),
+        bounds,
+        st.sampled_from([0.0, 3.0, 10.0, 25.0, INFINITE]),
+        st.sampled_from([-12, 0, 30]),
+    )
+    def test_causes_and_codes_of_one_variable(self, window, bounds, change, seen_low):
+        fields = {"low": bounds[0], "high": bounds[1], "change": change, "seen_low": seen_low, "seen_high": 35}
         values = np.array(window, dtype=np.float32)[:, None]
         limits = limits_of(**fields)
         assert [CAUSES[cause] for cause in limits.causes(values)[:, 0]] == limits_twins.causes(window, **fields)
@@ -102,6 +107,10 @@ class TestScreen:
         counter = limits_of(low=0, high=INFINITE, change=INFINITE, seen_low=0, seen_high=900)
         assert not counter.causes(np.array([[999.0]])).any()
 
+    def test_a_negative_code_where_no_reading_was_negative(self):
+        counter = limits_of(low=-INFINITE, high=INFINITE, change=INFINITE, seen_low=0, seen_high=90_000)
+        assert counter.codes(np.array([[-999.0], [-3.0]]))[:, 0].tolist() == [BAD, NOT_EVALUATED]
+
     def test_a_variable_without_training_readings(self):
         unknown = limits_of(-INFINITE, INFINITE, INFINITE, 0, np.nan, np.nan)
         assert unknown.codes(np.array([[5.0], [1e30]]))[:, 0].tolist() == [NOT_EVALUATED] * 2
@@ -156,7 +165,10 @@ class TestChanging:
     @pytest.mark.parametrize(
         ("change", "sentence"),
         [
-            (lambda limits: limits.with_range("x", low=3), "there is no variable 'x' to limit among the 1 of the training"),
+            (
+                lambda limits: limits.with_range("x", low=3),
+                "there is no variable 'x' to limit among the 1 of the training",
+            ),
             (lambda limits: limits.with_range("a", low=60), "low must not be above high, got 60 and 50 for 'a'"),
             (lambda limits: limits.with_range("a", low="3"), "the low of 'a' must be a number, or infinity"),
             (lambda limits: limits.with_range("a", high=np.nan), "the high of 'a' must be a number, or infinity"),
@@ -196,9 +208,10 @@ class TestNotes:
 
     def test_code_and_change(self):
         wide = limits_of(low=-INFINITE)
-        assert "a usual code for a missing reading, far from its training readings of -12 to 35" in self.notes(
-            [-9999.0], limits=wide
-        )[0]
+        assert (
+            "a usual code for a missing reading, far from its training readings of -12 to 35"
+            in self.notes([-9999.0], limits=wide)[0]
+        )
         assert "cannot be reached with its largest change of 10 a step" in self.notes([20.0], [20.0], [45.0])[0]
 
     def test_many_variables_are_summed_up(self):

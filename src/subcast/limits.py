@@ -45,7 +45,7 @@ _MISSING_CODES = np.unique(
         dtype=np.float32,
     )
 )
-_AWAY = 1.0  # of the training range: a code for a missing reading is this far outside of it
+_AWAY = 1.0  # of the training range: a code for a missing reading is this far outside of it, or negative where none was
 _NOTES_SHOWN = 5
 
 
@@ -88,8 +88,8 @@ class Limits:
     >>> limits
     Limits of 1 variable
       outside: -30 to 50, changes up to 10 a step, gaps up to 0 steps (training: -12 to 35)
-    >>> limits.codes(np.array([[20.0], [999999.0], [np.nan], [21.0], [49.0]]))[:, 0]
-    array([1, 4, 9, 1, 3], dtype=uint8)
+    >>> limits.codes(np.array([[20.0], [999999.0], [np.nan], [21.0], [22.0], [49.0]]))[:, 0]
+    array([1, 4, 9, 1, 1, 3], dtype=uint8)
     >>> limits.with_range("outside", high=45).codes(np.array([[49.0]]))
     array([[4]], dtype=uint8)
     """
@@ -152,23 +152,28 @@ class Limits:
         readings = np.asarray(values, dtype=np.float32)
         causes = np.zeros(readings.shape, dtype=np.uint8)
         away = _AWAY * (self.seen_high - self.seen_low)
-        outside = (readings < self.seen_low - away) | (readings > self.seen_high + away)
+        never_negative = np.where(self.seen_low >= 0, np.float32(0), np.float32(-np.inf))
+        least = np.fmax(self.seen_low - away, never_negative)
+        outside = (readings < least) | (readings > self.seen_high + away)
         if outside.any():
             causes[outside & is_missing_code(readings)] = _CODE
         causes[readings < self.low] = _LOW
         causes[readings > self.high] = _HIGH
         possible = np.where(causes > 0, np.float32(np.nan), readings)
-        span = np.fmax.reduce(possible, axis=-2) - np.fmin.reduce(possible, axis=-2)  # [..., n]
-        windows = np.argwhere(span > self.change)  # [w, ...] where a change may be too large
-        if len(windows):
-            where = (*windows[:, :-1].T, slice(None), windows[:, -1])
-            jumps = _has_jump(possible[where], self.change[windows[:, -1]])  # [w]
-            windows = windows[jumps]
-        if len(windows):
-            where = (*windows[:, :-1].T, slice(None), windows[:, -1])
-            unreachable = _unreachable(possible[where], self.change[windows[:, -1]])  # [w, t]
-            causes[where] = np.where(unreachable, _CHANGE, causes[where])
+        self._judge_changes(possible.reshape(-1, *readings.shape[-2:]), causes.reshape(-1, *readings.shape[-2:]))
         return causes
+
+    def _judge_changes(self, readings: NDArray[np.float32], causes: NDArray[np.uint8]) -> None:
+        """Write into `causes` which readings [b, t, n] cannot be reached from those around them."""
+        span = np.fmax.reduce(readings, axis=1) - np.fmin.reduce(readings, axis=1)  # [b, n]
+        windows, variables = np.nonzero(span > self.change)  # [w] each: where a change may be too large
+        if windows.size:
+            jumps = _has_jump(readings[windows, :, variables], self.change[variables])
+            windows, variables = windows[jumps], variables[jumps]
+        if windows.size:
+            unreachable = _unreachable(readings[windows, :, variables], self.change[variables])  # [w, t]
+            window, step = np.nonzero(unreachable)
+            causes[windows[window], step, variables[window]] = _CHANGE
 
     def codes(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Return the QARTOD code of each reading [..., t, n].
@@ -197,12 +202,12 @@ class Limits:
 
     def with_range(self, name: str, *, low: float | None = None, high: float | None = None) -> Limits:
         """Return the same limits with another range of one variable; None keeps a bound, infinity removes it."""
-        place = self._place(name)
-        changed = {"low": self.low.copy(), "high": self.high.copy()}
-        for side, bound in (("low", low), ("high", high)):
-            if bound is not None:
-                changed[side][place] = _checked_number(f"{side} of {name!r}", bound)
-        return replace(self, **changed)
+        place, lows, highs = self._place(name), self.low.copy(), self.high.copy()
+        if low is not None:
+            lows[place] = _checked_number(f"low of {name!r}", low)
+        if high is not None:
+            highs[place] = _checked_number(f"high of {name!r}", high)
+        return replace(self, low=lows, high=highs)
 
     def with_change(self, name: str, largest: float) -> Limits:
         """Return the same limits with another largest change of one variable; infinity removes the limit."""
@@ -318,7 +323,11 @@ class Limits:
     def _note(self, values: Any, causes: Any, times: Any, place: int) -> str:
         steps = np.flatnonzero(causes[:, place])
         last = int(steps[-1])
-        when = f"step {last + 1} of {len(values)}" if times is None else moment_text(times[last].astype("datetime64[ns]").view(np.int64))
+        when = (
+            f"step {last + 1} of {len(values)}"
+            if times is None
+            else moment_text(times[last].astype("datetime64[ns]").view(np.int64))
+        )
         reason = self.reason(place, int(causes[last, place]))
         reading = f"{_number(values[last, place])} at {when}, {reason}"
         name = repr(self.variables[place])
@@ -422,13 +431,13 @@ def _range_words(low: float, high: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a reading or a limit with up to seven digits.
+    """Write a reading or a limit with four digits, and more if it is large or whole.
 
-    >>> _number(np.float32(999999)), _number(np.float32(61.23456)), _number(np.float32(-9999))
-    ('999999', '61.23', '-9999')
+    >>> _number(np.float32(999999)), _number(np.float32(61.23456)), _number(np.float32(-17893.25))
+    ('999999', '61.23', '-17893.25')
     """
     number = float(value)
-    return f"{number:.7g}" if number == round(number) else f"{number:.4g}"
+    return f"{number:.7g}" if abs(number) >= 1000 or number.is_integer() else f"{number:.4g}"
 
 
 def _plain(value: Any) -> float | int | None:

@@ -31,7 +31,10 @@ _QUARTERS = 4
 _SURPRISE = 3.0
 _WIDEST = 10.0  # ranges
 _LEVEL_SHARE = 0.05  # of the usual level: least margin
-_FEW_VALUES, _RESOLUTIONS = 30, 10  # a variable with so few different values gets at least so many of its smallest steps
+_FEW_VALUES, _RESOLUTIONS = (
+    30,
+    10,
+)  # a variable with so few different values gets at least so many of its smallest steps
 _TAIL_SHARE, _TAIL_FEWEST = 0.02, 20  # readings of the tail
 _RETURN = 300  # the level is exceeded once in this many times the training
 _HEAVIEST = 0.7  # shape of the tail
@@ -81,14 +84,13 @@ def longest_gap(missing: NDArray[np.bool_]) -> int:
 
 def _without_strays(series: Column) -> Column:
     """Return a series without readings that are codes for missing ones, or very far from all the others."""
-    readings = series[~np.isnan(series)]
+    codes = is_missing_code(series)
+    others = series[~np.isnan(series) & ~codes]
     stray = np.zeros(series.shape, dtype=np.bool_)
-    for code in np.unique(readings[is_missing_code(readings)]):
-        others = readings[readings != code]
-        width = np.ptp(others) if others.size else 0.0
-        if others.size >= _FEWEST and (code < others.min() - width or code > others.max() + width):
-            stray |= series == code
-    kept = readings[~stray[~np.isnan(series)]]
+    if codes.any() and others.size >= _FEWEST:
+        width = np.ptp(others)
+        stray = codes & ((series < others.min() - width) | (series > others.max() + width))
+    kept = series[~np.isnan(series) & ~stray]
     stray |= (series > _stray_level(kept)) | (series < -_stray_level(-kept))
     return np.where(stray, np.nan, series) if stray.any() else series
 
@@ -100,9 +102,12 @@ def _stray_level(readings: Column) -> float:
     most = max(1, int(_STRAY_SHARE * readings.size))
     ordered = np.sort(readings)
     for count in range(1, most + 1):
-        rest = ordered[: -count]
+        rest = ordered[:-count]
         width = rest[-1] - rest[0]
-        if ordered[-count] - rest[-1] > _STRAY_GAP * width > 0 and _swings(readings[readings <= rest[-1]]) > _STRAY_SWINGS:
+        if (
+            ordered[-count] - rest[-1] > _STRAY_GAP * width > 0
+            and _swings(readings[readings <= rest[-1]]) > _STRAY_SWINGS
+        ):
             return float(rest[-1])
     return float(np.inf)
 
@@ -125,7 +130,7 @@ def _range_of(readings: Column) -> tuple[float, float]:
         high = max(high, _highest_by_factor(readings))
     changes = np.diff(readings)
     if (changes >= 0).all():  # a counter
-        high = np.inf
+        low, high = max(low, 0.0) if lowest >= 0 else low, np.inf
     elif (changes <= 0).all():
         low = -np.inf
     return _bounded_at_zero(readings, low), -_bounded_at_zero(-readings, -high)

@@ -14,7 +14,7 @@ def test_shows_what_a_wrapper_is(fitted):
     output = run("inspect", fitted[0] / "plant").output
     assert f"wrapper in {fitted[0] / 'plant'}: " in output
     assert f"written by subcast {subcast.__version__}" in output
-    assert "model: TCN" in output
+    assert "model: TrainedForecaster 'tcn'" in output
     assert "data: waves, 5 variables" in output
     assert "training: 2024-01-01 00:00:00 to " in output
     assert "every 1h" in output
@@ -41,7 +41,7 @@ def test_json_agrees_with_the_wrapper(fitted):
 
 
 def test_a_wrapper_saved_without_its_model(tmp_path):
-    train, val, _ = waves().split(6, 3)
+    train = waves().split(6, 3).train
 
     def last_reading(x):
         return np.repeat(x[:, -1:, :, 0], 3, axis=1)

@@ -104,7 +104,9 @@ class TestOneAbsurdStation:
         assert same(forecast, robust.predict(hole))
         assert forecast.observed[2] == 7 / 8
         limit = f"{robust.limits_.low[2]:.4g}"
-        expected = f"'station-2' reads -999 at 2024-01-30 21:00:00, below its limit of {limit}: this reading is not used"
+        expected = (
+            f"'station-2' reads -999 at 2024-01-30 21:00:00, below its limit of {limit}: this reading is not used"
+        )
         assert forecast.notes == (expected,)
 
     def test_as_array_without_times(self, robust, recent):
@@ -145,7 +147,9 @@ class TestManyWindows:
         assert [len(batch[number].notes) for number in range(6)] == [0, 0, 1, 0, 1, 1]
         assert batch[-1].notes == batch[5].notes
         (summary,) = batch.notes
-        assert summary.startswith("3 of 6 windows have readings beyond the limits, which are not used: in window 2, 'sta")
+        assert summary.startswith(
+            "3 of 6 windows have readings beyond the limits, which are not used: in window 2, 'sta"
+        )
         assert batch.frame.groupby("window")["note"].first()[0] == ""
 
     def test_windows_of_a_series(self, robust, parts, temperatures):
@@ -169,7 +173,9 @@ class TestManyWindows:
         limits = robust.limits_.with_change("station-0", 4.0)
         steps.iloc[start + 10 :, 0] += 12  # a change of level, within the range
         windows = sc.Series.from_frame(steps).split(LOOKBACK, HORIZON).test[:16]
-        other = sc.SubsetForecaster(last_and_mean, progress=False, limits=limits, effort=0.1).fit(parts.train, parts.val)
+        other = sc.SubsetForecaster(last_and_mean, progress=False, limits=limits, effort=0.1).fit(
+            parts.train, parts.val
+        )
         batch = other.predict_many(windows)
         frame = steps.iloc[start:]
         for number in range(16):
@@ -199,8 +205,8 @@ class TestStreams:
         steps.iloc[12:, 5] += 12.0
         return steps
 
-    @pytest.mark.parametrize("change", [np.inf, 4.0])
-    def test_push_equals_predict(self, robust, parts, temperatures, change):
+    @pytest.mark.parametrize(("change", "least"), [(np.inf, 2), (4.0, 4)])
+    def test_push_equals_predict(self, robust, parts, temperatures, change, least):
         other = fit(parts, effort=0.1, limits=robust.limits_.with_change("station-5", change))
         steps, stream = self.steps(temperatures), other.stream()
         judged = set()
@@ -211,7 +217,7 @@ class TestStreams:
                 assert same(forecast, alone)
                 assert forecast.notes == alone.notes
                 judged.add(forecast.notes)
-        assert len(judged) > 2
+        assert len(judged) >= least
 
     def test_update_and_extend(self, robust, temperatures):
         steps = self.steps(temperatures).iloc[:10]
@@ -236,7 +242,9 @@ class TestStreams:
         step = recent.iloc[-1].copy()
         step["station-4"] = 999999
         time = recent.index[-1] + pd.Timedelta("1h")
-        with pytest.raises(InputError, match="step has readings beyond the limits, .*'station-4' reads 999999 at 2024-01-31"):
+        with pytest.raises(
+            InputError, match=r"step has readings beyond the limits, .*'station-4' reads 999999 at 2024-01-31"
+        ):
             stream.push(step, time, strict=None if when == "of the stream" else True)
         assert len(stream) == LOOKBACK
         assert same(stream.forecast(), before)
@@ -267,7 +275,9 @@ class TestStreams:
 
     def test_everything_becomes_a_hole(self, robust, recent):
         stream = robust.stream()
-        with pytest.raises(InputError, match="the stream has no reading within the limits, so nothing can be forecast: 's"):
+        with pytest.raises(
+            InputError, match="the stream has no reading within the limits, so nothing can be forecast: 's"
+        ):
             stream.extend(1000 * recent)
         assert len(stream) == LOOKBACK
 
@@ -278,7 +288,9 @@ class TestRefused:
         with pytest.raises(InputError) as raised:
             robust.predict(recent, strict=True)
         sentence = str(raised.value)
-        assert sentence.startswith("recent has readings beyond the limits, which strict does not allow: 'station-0' reads ")
+        assert sentence.startswith(
+            "recent has readings beyond the limits, which strict does not allow: 'station-0' reads "
+        )
         assert sentence.endswith("; correct them, or widen the limits")
         assert "not used" not in sentence
 
@@ -292,7 +304,9 @@ class TestRefused:
             robust.predict_many(windows, strict=True)
 
     def test_everything(self, robust, parts, recent):
-        with pytest.raises(InputError, match="recent has no reading within the limits, .*'station-0' .*, and others; "):
+        with pytest.raises(
+            InputError, match=r"recent has no reading within the limits, .*'station-0' .*, and others; "
+        ):
             robust.predict(1000 * recent)
         with pytest.raises(InputError, match="windows has no reading within the limits"):
             robust.predict_many(1000 * np.array(parts.test.readings[:2]))
@@ -342,8 +356,8 @@ class TestChosen:
             sc.SubsetForecaster(last_and_mean, limits=limits)
 
     def test_refused_by_fit(self, parts):
-        with pytest.raises(InputError, match="did you mean 'station-0'"):
-            fit(parts, limits={"station-o": (0, 1)})
+        with pytest.raises(InputError, match="did you mean 'station-"):
+            fit(parts, limits={"station0": (0, 1)})
         with pytest.raises(InputError, match="the low of 'station-0' must be a number"):
             fit(parts, limits={"station-0": ("cold", 1)})
 

@@ -1,7 +1,7 @@
 """Slow twin of the limits: one reading at a time, and all subsets of a window."""
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 CODES = {-99, -999, -9999, 999, 9999, 99999, 999999, -999999, 32767, -32768}
 
@@ -17,7 +17,9 @@ def causes(window, low, high, change, seen_low, seen_high):
             reasons.append("low")
         elif reading > high:
             reasons.append("high")
-        elif reading in CODES and (reading < seen_low - width or reading > seen_high + width):
+        elif reading in CODES and (
+            reading < seen_low - width or reading > seen_high + width or reading < 0 <= seen_low
+        ):
             reasons.append("code")
         else:
             reasons.append("")
@@ -36,10 +38,7 @@ def largest_possible(window, steps, change):
 
 
 def can_follow(window, chosen, change):
-    return all(
-        abs(window[after] - window[before]) <= change * (after - before)
-        for before, after in zip(chosen, chosen[1:], strict=False)
-    )
+    return all(abs(window[after] - window[before]) <= change * (after - before) for before, after in pairwise(chosen))
 
 
 def qartod(window, low, high, change, seen_low, seen_high):

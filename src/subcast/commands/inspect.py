@@ -37,7 +37,7 @@ def run_inspect(folder: Path) -> dict[str, Any]:
         "size": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         "model": {"description": str(model.get("repr")), "stored": _KINDS.get(str(model.get("kind")))},
         **_training_facts(metadata),
-        "windows": _window_count(fitted, metadata),
+        "windows": _window_count(fitted),
         "metric": fields.text(state, "metric"),
         "levels": list(fields.numbers(state, "levels")),
         "settings": fields.mapping(state, "settings"),
@@ -63,20 +63,20 @@ def _training_facts(metadata: TrainingMetadata) -> dict[str, Any]:
     }
 
 
-def _window_count(fitted: State, metadata: TrainingMetadata) -> int | None:
+def _window_count(fitted: State) -> int | None:
     """Return the number of training windows; None for a bank that does not list them."""
     bank = fitted.part("bank")
-    if bank is None or not fields.has_array(bank, "starts"):
-        steps = None if metadata.times is None else len(metadata.times) - metadata.lookback - metadata.horizon + 1
-        return None if bank is None or steps is None else steps
-    return len(bank.arrays["starts"])
+    return len(bank.arrays["starts"]) if bank is not None and fields.has_array(bank, "starts") else None
 
 
 def _gaps(calibration: State) -> list[dict[str, float]]:
     """Return the expected gap in per cent for each share of variables present."""
     shares = fields.array(calibration, "shares", np.float64, [None])
     gaps = fields.array(calibration, "gaps", np.float64, [len(shares)])
-    return [{"present": round(float(share), 4), "gap": round(float(gap), 2)} for share, gap in zip(shares, gaps, strict=True)]
+    return [
+        {"present": round(float(share), 4), "gap": round(float(gap), 2)}
+        for share, gap in zip(shares, gaps, strict=True)
+    ]
 
 
 def _moment(time: np.datetime64) -> str:
@@ -118,7 +118,9 @@ def _headlines(record: Mapping[str, Any]) -> list[str]:
     ]
     gaps = record["expected_gaps"]
     if gaps is not None:
-        pairs = ", ".join(f"{gap['gap']:+.1f} % with {gap['present']:.0%} present" for gap in gaps if gap["present"] < 1)
+        pairs = ", ".join(
+            f"{gap['gap']:+.1f} % with {gap['present']:.0%} present" for gap in gaps if gap["present"] < 1
+        )
         lines.append(f"expected gap to all variables: {pairs or 'none measured'}")
     return lines
 
@@ -142,10 +144,12 @@ def _percents(levels: list[float]) -> str:
 def _size(size: int) -> str:
     """Write a number of bytes.
 
-    >>> _size(900), _size(2_400_000)
-    ('900 bytes', '2.4 MB')
+    >>> _size(900), _size(34_000), _size(2_400_000)
+    ('900 bytes', '34 kB', '2.4 MB')
     """
-    return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.1f} MB"
+    if size < 1e6:
+        return f"{size:,} bytes" if size < 1000 else f"{size / 1e3:.0f} kB"
+    return f"{size / 1e6:,.1f} MB"
 
 
 def _cell(value: float | None) -> str:

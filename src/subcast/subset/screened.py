@@ -33,7 +33,8 @@ def check_limits_choice(limits: Any) -> None:
         return
     if not isinstance(limits, Mapping):
         raise InputError(
-            f"limits must be {LEARNED!r}, None for no limits, a dict of names and (low, high), or Limits, got {limits!r}"
+            f"limits must be {LEARNED!r}, None for no limits, a dict of names and (low, high), or Limits, "
+            f"got {limits!r}"
         )
     for name, bounds in limits.items():
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
@@ -79,8 +80,8 @@ def check_variables(limits: Limits, variables: tuple[str, ...]) -> Limits:
     """Return limits; raise unless they are those of these variables."""
     if limits.variables != variables:
         raise InputError(
-            f"limits must be those of the {plural(len(variables), 'variable')} that the wrapper was fitted on, in their "
-            f"order, got limits of {plural(len(limits.variables), 'variable')}"
+            f"limits must be those of the {plural(len(variables), 'variable')} that the wrapper was fitted on, in "
+            f"their order, got limits of {plural(len(limits.variables), 'variable')}"
         )
     return limits
 
@@ -144,8 +145,9 @@ def batch_notes(notes: Mapping[int, tuple[str, ...]], count: int) -> tuple[str, 
     if not notes:
         return ()
     first = min(notes)
+    verb = "has" if len(notes) == 1 else "have"
     return (
-        f"{len(notes):,} of {plural(count, 'window')} {'has' if len(notes) == 1 else 'have'} readings beyond the limits, "
+        f"{len(notes):,} of {plural(count, 'window')} {verb} readings beyond the limits, "
         f"which are not used: in window {first}, {notes[first][0]}",
     )
 
@@ -153,16 +155,16 @@ def batch_notes(notes: Mapping[int, tuple[str, ...]], count: int) -> tuple[str, 
 def refuse_beyond(source: str, notes: Sequence[str]) -> NoReturn:
     """Raise the error for readings beyond the limits where none is allowed."""
     raise InputError(
-        f"{source} has readings beyond the limits, which strict does not allow: {_first(notes)}; correct them, or widen "
-        "the limits"
+        f"{source} has readings beyond the limits, which strict does not allow: {_first(notes)}; correct them, or "
+        "widen the limits"
     )
 
 
 def refuse_all(source: str, notes: Sequence[str]) -> NoReturn:
     """Raise the error for a forecast without any reading within the limits."""
     raise InputError(
-        f"{source} has no reading within the limits, so nothing can be forecast: {_first(notes)}; correct the readings, "
-        "or widen the limits"
+        f"{source} has no reading within the limits, so nothing can be forecast: {_first(notes)}; correct the "
+        "readings, or widen the limits"
     )
 
 

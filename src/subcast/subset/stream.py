@@ -214,7 +214,11 @@ class ForecastStream:
     def _limit_notes(self) -> tuple[str, ...]:
         """Return the notes about readings in memory that are beyond the limits."""
         limits = self._maker.limits
-        return () if limits is None or self._causes is None else limits.notes(self._raw, self._causes, self._window_times())
+        return (
+            ()
+            if limits is None or self._causes is None
+            else limits.notes(self._raw, self._causes, self._window_times())
+        )
 
     def _nearest(self, present: NDArray[np.int64]) -> Neighbors:
         """Return the neighbors of the steps in memory; only the last step is searched while S stays the same."""
