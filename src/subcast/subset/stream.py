@@ -16,8 +16,8 @@ from subcast.retrieval.protocol import BankStream
 from subcast.subset.arrived import window_slots
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
-from subcast.tables.convention import NumberFormat
 from subcast.subset.screened import refuse_all, refuse_beyond
+from subcast.tables.convention import NumberFormat
 from subcast.tables.live import Recent, read_recent
 from subcast.tables.rows import holds_truth
 
