@@ -18,9 +18,12 @@ from subcast.baselines.iim import IIMImputer
 from subcast.baselines.knne import KNNEImputer
 from subcast.baselines.linear import LinearForecaster
 from subcast.baselines.neighbor_forecast import NeighborForecast
+from subcast.baselines.own_past import OwnPast
+from subcast.baselines.profile_ridge import ProfileRidge
 from subcast.baselines.ridge import RidgeImputer
 from subcast.baselines.scikit import ScikitImputer
 from subcast.baselines.simple import LastValue, SeasonalNaive
+from subcast.baselines.usual import UsualValue
 
 __all__ = [
     "IIMImputer",
@@ -29,8 +32,11 @@ __all__ = [
     "LastValue",
     "LinearForecaster",
     "NeighborForecast",
+    "OwnPast",
+    "ProfileRidge",
     "RidgeImputer",
     "ScikitImputer",
     "SeasonalNaive",
+    "UsualValue",
     "imputed",
 ]
