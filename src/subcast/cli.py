@@ -282,6 +282,7 @@ def evaluate(
     step: options.Step = None,
     seed: options.SubsetSeed = 0,
     preset: options.EvaluatePreset = None,
+    rivals: options.Rivals = True,
     output: options.RecordOutput = None,
     time: options.TimeColumn = None,
     id: options.IdColumn = None,
@@ -296,7 +297,8 @@ def evaluate(
     """Measure the forecast error on test windows when variables are missing.
 
     Compares the model with all variables (Oracle), the model with missing variables at their mean (Partial), the
-    published method and the wrapper.
+    published method, the wrapper, and simpler methods that someone might use instead. Says what your model adds, and
+    whether something simpler is better.
 
     Example: `subcast evaluate plant clouds --present 15% --draws 20 --every 10`
     """
@@ -305,7 +307,7 @@ def evaluate(
 
         record = run_evaluation(
             folder, data, present=present, draws=draws, every=every, step=step, seed=seed, preset=preset,
-            output=output, progress=progress,
+            rivals=rivals, output=output, progress=progress,
             table=options.table_options(time, id, value, freq, key, decimal, thousands),
         )  # fmt: skip
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from subcast.subset import SubsetForecaster
     from subcast.subset.fitted import Fitted
 
-__all__ = ["ORACLE", "Comparison", "Method", "evaluate", "forecast_all", "oracle", "partial_inputs", "wrapped"]
+__all__ = [
+    "ORACLE",
+    "Comparison",
+    "Method",
+    "evaluate",
+    "forecast_all",
+    "oracle",
+    "partial_inputs",
+    "without_model",
+    "wrapped",
+]
 
 _AT_ONCE = 1024
 
@@ -132,6 +142,15 @@ def partial_inputs(robust: SubsetForecaster) -> Method:
 def wrapped(robust: SubsetForecaster) -> Method:
     """Return the method that forecasts with the wrapper."""
     return _Wrapped(robust)
+
+
+def without_model(robust: SubsetForecaster) -> Method:
+    """Return the method that forecasts with the wrapper's other expert alone, the specialist."""
+    from subcast.subset.settings import SPECIALIST
+
+    settings = robust.settings_
+    alone = {SPECIALIST: ((1.0,) * robust.horizon,) * len(settings.shares)}
+    return _Wrapped(robust.with_settings(replace(settings, blend=alone, blend_absent={})))
 
 
 def _complete_inputs(fitted: Fitted, windows: Windows) -> NDArray[np.float32]:

@@ -21,7 +21,7 @@ def weekly(weeks=8, n=3, seed=0):
 @pytest.mark.parametrize("each", [False, True])
 def test_other_variables_do_not_matter(each):
     train, _, test = parts(holes=0.05)
-    model = OwnPast.fit(train, each=each, most_rows=600)
+    model = OwnPast.fit(train[::4], each=each, most_rows=600)
     alone = model(test[:5], PRESENT[:1])
     np.testing.assert_array_equal(alone, model(test[:5], PRESENT)[:, :, :1])
     changed = np.full_like(test.series.values, 99.0)
@@ -71,14 +71,13 @@ def test_missing_readings_are_features_too():
     assert np.isfinite(OwnPast.fit(train, most_rows=3000)(test, PRESENT)).all()
 
 
-def test_each_loss_has_the_smaller_error_of_its_own_kind():
+def test_absolute_loss_forecasts_the_median_and_squared_loss_the_mean():
     rng = np.random.default_rng(0)
-    clean = weekly(weeks=16).values
-    values = clean + (rng.random(clean.shape) < 0.2) * rng.exponential(8, size=clean.shape)
+    clean = weekly(weeks=8).values
+    values = clean + (rng.random(clean.shape) < 0.2) * rng.exponential(8, size=clean.shape)  # mean 1.6, median 0
     train, _, test = hourly(values.astype(np.float32)).split(LOOKBACK, HORIZON)
-    error = {m: OwnPast.fit(train, metric=m)(test, np.arange(3)) - test.targets for m in ("mae", "rmse")}
-    assert (error["rmse"] ** 2).mean() < (error["mae"] ** 2).mean()
-    assert np.abs(error["mae"]).mean() < np.abs(error["rmse"]).mean()
+    mean = {m: OwnPast.fit(train, metric=m)(test, np.arange(3)).mean() for m in ("mae", "rmse")}
+    assert mean["mae"] < mean["rmse"] - 0.4
 
 
 def test_steps_and_lags_include_the_ends():

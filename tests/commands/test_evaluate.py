@@ -21,7 +21,10 @@ def record(fitted):
 
 
 def test_the_record(record):
-    assert [row["method"] for row in record["table"]] == ["oracle", "partial", "paper", "subcast"]
+    assert [row["method"] for row in record["table"]] == [
+        "oracle", "partial", "paper", "subcast", "usual-fill", "without-model", "own-past", "ridge",
+    ]  # fmt: skip
+    assert len(record["verdict"]) == 2
     assert (record["present_count"], record["variables"], record["step"], record["seed"]) == (2, 5, 4, 5)
     assert record["draws"] == subcast.draw_subsets(5, share=0.4, draws=3, seed=5).tolist()
     test = waves().split(12, 4).test
@@ -43,8 +46,27 @@ def test_the_table(fitted):
     output = run(*arguments, "--every", "9", "--step", "1").output
     assert "2 of 5 variables present, 2 draws," in output
     assert "test windows, step 1" in output
-    for text in ("Oracle", "Partial", "paper", "subcast", "MAE", "RMSE", "gap in % [95 %]", " ± "):
+    for text in (
+        "Oracle",
+        "Partial",
+        "paper",
+        "subcast",
+        "no model",
+        "own past",
+        "too few draws",
+        "MAE",
+        "RMSE",
+        "gap in % [95 %]",
+        " ± ",
+    ):
         assert text in output
+
+
+def test_without_rivals_there_is_no_verdict(fitted):
+    arguments = ["evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--draws", "1", "--every", "9"]
+    record = json.loads(run(*arguments, "--no-rivals", "--json").stdout, parse_constant=refuse)
+    assert [row["method"] for row in record["table"]] == ["oracle", "partial", "paper", "subcast"]
+    assert record["verdict"] == []
 
 
 def test_one_draw_has_no_standard_deviation(fitted):

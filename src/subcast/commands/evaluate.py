@@ -14,13 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from subcast import __version__
+from subcast import __version__, baselines
 from subcast.axes import check_whole
 from subcast.commands.datasets import check_preset, open_series
 from subcast.commands.forecast import open_wrapper
+from subcast.commands.verdict import WITHOUT_MODEL, verdict
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
-from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, wrapped
+from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, without_model, wrapped
 from subcast.names import listed, plural
 from subcast.series import Series
 from subcast.storage.files import whole_file
@@ -28,16 +29,36 @@ from subcast.subset import Settings, SubsetForecaster
 from subcast.subsets import draw_subsets, parse_share
 from subcast.windows import Split
 
-NAMES = {ORACLE: "Oracle", "partial": "Partial", "paper": "paper", "subcast": "subcast"}
+NAMES = {
+    ORACLE: "Oracle",
+    "partial": "Partial",
+    "usual-fill": "usual values",
+    "paper": "paper",
+    "subcast": "subcast",
+    WITHOUT_MODEL: "no model",
+    "own-past": "own past",
+    "ridge": "ridge on S",
+}
 """The name of each method in tables."""
 
 DESCRIPTIONS = {
     ORACLE: "the model with all variables present",
     "partial": "the model alone, absent variables set to their mean",
+    "usual-fill": "the model, absent variables set to their usual value at that hour and class of day",
     "paper": "the model with the published method (FDW, 5 neighbors)",
     "subcast": "the model with this wrapper",
+    WITHOUT_MODEL: "this wrapper without the model: neighbors' futures and a regression on S",
+    "own-past": "no model: gradient boosting on each variable's own past and the calendar",
+    "ridge": "no model: ridge regression on S, in deviations from the usual value at that time",
 }
 """What each method does."""
+
+RIVALS = {
+    "usual-fill": "your model with usual values for absent variables",
+    "own-past": "gradient boosting on each variable's own past and the calendar",
+    "ridge": "a ridge regression on the present variables",
+}
+"""What someone would do instead, as it is called in a sentence."""
 
 
 def run_evaluation(
@@ -50,6 +71,7 @@ def run_evaluation(
     step: int | None = None,
     seed: int = 0,
     preset: str | None = None,
+    rivals: bool = True,
     output: Path | None = None,
     table: Mapping[str, str | None] | None = None,
     progress: bool = True,
@@ -72,6 +94,8 @@ def run_evaluation(
         step of the horizon shown in the table, from 1; the last by default
     preset
         the split, "default" or "paper"; that of `subcast fit` by default
+    rivals
+        whether to compare with what someone would do instead, which trains a boosted model
     output
         a .json file for the record
     table
@@ -94,7 +118,8 @@ def run_evaluation(
     series = _series_for(robust, open_series(data, **(table or {})))
     split = series.split(robust.lookback, robust.horizon, protocol=protocol)
     subsets = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
-    evaluation = evaluate(methods_for(robust, split, progress), split.test[::every], list(subsets), progress=progress)
+    methods = methods_for(robust, split, progress, rivals=rivals)
+    evaluation = evaluate(methods, split.test[::every], list(subsets), progress=progress)
     record = {
         **_header(folder, data, robust, split),
         "present": present,
@@ -104,6 +129,7 @@ def run_evaluation(
         "every": every,
         "step": step or robust.horizon,
         "table": table_rows(evaluation.table(step)),
+        "verdict": verdict(evaluation, RIVALS, step) if "subcast" in methods else [],
         **evaluation.to_dict(),
         "tallies": evaluation.to_record(step),
     }
@@ -112,13 +138,25 @@ def run_evaluation(
     return record
 
 
-def methods_for(robust: SubsetForecaster, split: Split, progress: bool) -> dict[str, Method]:
-    """Return the methods to compare: Oracle, Partial, the published method and the wrapper."""
+def methods_for(robust: SubsetForecaster, split: Split, progress: bool, *, rivals: bool = True) -> dict[str, Method]:
+    """Return the methods to compare: Oracle, Partial, the published method, the wrapper and its rivals."""
     methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
     if robust.settings_ == Settings.paper():
         return {**methods, "paper": wrapped(robust)}
     published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
-    return {**methods, "paper": wrapped(published), "subcast": wrapped(robust)}
+    methods |= {"paper": wrapped(published), "subcast": wrapped(robust)}
+    return {**methods, **rivals_for(robust, split)} if rivals else methods
+
+
+def rivals_for(robust: SubsetForecaster, split: Split) -> dict[str, Method]:
+    """Return the wrapper without its model, and what someone would do instead of wrapping a model."""
+    train = split.train
+    return {
+        "usual-fill": baselines.imputed(robust.fitted_.model, baselines.UsualValue.fit(train)),
+        WITHOUT_MODEL: without_model(robust),
+        "own-past": baselines.OwnPast.fit(train, metric=robust.metric),
+        "ridge": baselines.ProfileRidge.fit(train),
+    }
 
 
 def _header(folder: Path, data: str, robust: SubsetForecaster, split: Split) -> dict[str, Any]:
@@ -162,7 +200,9 @@ def show_evaluation(record: dict[str, Any]) -> None:
     )
     console.print(error_table(record["table"]))
     for row in record["table"]:
-        console.print(f"{NAMES[row['method']]:<9}{DESCRIPTIONS[row['method']]}", style="dim")
+        console.print(f"{NAMES[row['method']]:<13}{DESCRIPTIONS[row['method']]}", style="dim", soft_wrap=True)
+    for sentence in record["verdict"]:
+        console.print(escape(sentence), soft_wrap=True)
 
 
 def error_table(rows: list[dict[str, Any]]) -> Table:

@@ -166,6 +166,9 @@ SubsetSeed = Annotated[int, Option(help="Random seed for drawing subsets.")]
 EvaluatePreset = Annotated[
     str | None, Option(help="Split of the data: default or paper. By default the split of the fit.")
 ]
+Rivals = Annotated[
+    bool, Option("--rivals/--no-rivals", help="Compare with simpler methods, which trains a boosted model.")
+]
 RecordOutput = Annotated[Path | None, Option("--output", "-o", help="Write the record to this .json file.")]
 
 # subcast reproduce and subcast report
