@@ -69,8 +69,8 @@ def _compare(series: Series, table: TextTable, grid: list[list[str]]) -> str:
         return "accepted"
     if "repeated name" in table.oddities:
         raise WrongReadingError(f"two variables of one name were accepted: {series.variables}")
-    if series.times is None and any("not times: ignored" in note for note in series.repairs):
-        return "accepted"  # said, and the readings are in order
+    if series.times is None and (table.unnamed_numbers or any("not times" in note for note in series.repairs)):
+        return "accepted"  # row numbers, or row names that a note calls no times
     if table.two_ways and any("read in two ways" in note for note in series.repairs):
         return "accepted"
     if table.header:

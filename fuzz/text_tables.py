@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from number_text import CONVENTIONS, PLAIN, Convention, write_number
+from number_text import CONVENTIONS, PLAIN, Convention, read_number, write_number
 from truth import DATE_STYLES, QUOTED_NAMES, DateStyle, Truth, make_truth
 
 TIME_NAMES = ("time", "Date", "timestamp", "ds", "datetime", "Times", "")
@@ -80,11 +80,18 @@ class TextTable:
 
     @property
     def header_unclear(self) -> bool:
-        """Whether the names look like readings or dates, or there are none and the times look like readings."""
+        """Whether the names look like readings, or there are none and the first line may be names, or times readings."""
         if self.header:
             first = self.grid[0]
             return first[0].startswith("#") or all(not entry.strip() or _is_number(entry) for entry in first)
-        return self.style.startswith(("compact", "epoch"))
+        first = [self.grid[0][place.column] for place in self.places if place.line == 0]
+        words = any(read_number(text, self.convention) is None for text in first)
+        return words or self.style.startswith(("compact", "epoch"))
+
+    @property
+    def unnamed_numbers(self) -> bool:
+        """Whether its times are numbers in a column without a name, as row numbers are."""
+        return self.header and self.grid[0][0].strip() == "" and self.style.startswith(("compact", "epoch"))
 
     @property
     def two_ways(self) -> bool:
