@@ -107,7 +107,7 @@ def _difference(series: Any, cells: Sequence[Cell], convention: Convention, rows
     for (moment, name), text in latest_cells(cells, convention).items():
         found = values[rows[moment]][columns[name]]
         if not same_number(found, read_number(text, convention)):
-            return f"{name!r} at {moment} is {found}, the file holds {text!r}"
+            return f"{name!r} at {moment} is {found:.7g}, the file holds {text!r}"
     return ""
 
 

@@ -65,7 +65,12 @@ def _text_case(folder: Path, random: Random, table: TextTable) -> str:
 
 def _compare(series: Series, table: TextTable, grid: list[list[str]]) -> str:
     """Compare a series with the fields of its file, if it can be said what they mean."""
-    if "ragged" in table.oddities or table.header_unclear or table.encoding not in ("utf-8", "utf-8-sig", "utf-16"):
+    if (
+        "ragged" in table.oddities
+        or table.header_unclear
+        or table.one_field
+        or table.encoding not in ("utf-8", "utf-8-sig", "utf-16")
+    ):
         return "accepted"
     if "repeated name" in table.oddities:
         raise WrongReadingError(f"two variables of one name were accepted: {series.variables}")

@@ -80,13 +80,18 @@ class TextTable:
 
     @property
     def header_unclear(self) -> bool:
-        """Whether the names look like readings, or there are none and the first line may be names, or times readings."""
+        """Whether the names look like readings; or, without names, the first line like names or times like readings."""
         if self.header:
             first = self.grid[0]
             return first[0].startswith("#") or all(not entry.strip() or _is_number(entry) for entry in first)
         first = [self.grid[0][place.column] for place in self.places if place.line == 0]
         words = any(read_number(text, self.convention) is None for text in first)
-        return words or self.style.startswith(("compact", "epoch"))
+        return words or "trailing" in self.oddities or self.style.startswith(("compact", "epoch"))
+
+    @property
+    def one_field(self) -> bool:
+        """Whether its lines have one field: a blank line may be a missing reading, and a space may separate fields."""
+        return len(self.grid[0]) == 1 and (self.convention.thousands == " " or any(line == [""] for line in self.grid))
 
     @property
     def unnamed_numbers(self) -> bool:

@@ -20,6 +20,8 @@ class TestSeparator:
             ("a\n1\n", ","),
             ('"x;y",b\n1,2\n', ","),
             ("a,b\n2024-01-01,1,2\n2024-01-02,1,2\n", ","),
+            ("north 0\n1\u202f002\n1\u202f010\n", ","),
+            ("a b\n1\u00a0002 7\n990 8\n", SPACES),
         ],
     )
     def test_separators(self, text, separator):
@@ -69,3 +71,34 @@ class TestHeader:
         assert layout_of(",a\n0,1\n", "t").has_row_names
         assert layout_of("a,b\n0,1,2\n1,2,3\n", "t").has_row_names
         assert not layout_of("a,b\n0,1,\n1,2,\n", "t").has_row_names
+
+
+class TestRowNames:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "north 0\n986,700\n963,424\n",
+            "@cmd\n-0,4890\n-0,4855\n",
+            "flow\n1\u202f002,89\n986,70\n",
+            "flow\n1,5\n",
+            "a,b\n1,5,20\n1,7,21\n",
+            "flow\n7,5\nNA,6\n",
+        ],
+    )
+    def test_parts_of_numbers_with_decimal_commas_are_no_row_names(self, text):
+        with pytest.raises(
+            DataError, match=r"the lines of t begin with numbers such as .*: if they are the beginning of"
+        ):
+            layout_of(text, "t")
+
+    @pytest.mark.parametrize(
+        "text", ["a\n1,5\n2,6\n3,5\n", "a\nnorth,5\nsouth,6\n", "a,b\n2001,5,6\n2002,5,7\n", "a;b\n7;5;6\n9;5;6\n"]
+    )
+    def test_names_and_counted_rows_are(self, text):
+        assert layout_of(text, "t").has_row_names
+
+
+class TestMissingMarkers:
+    @pytest.mark.parametrize("marker", ["#N/A", "nan", "NaN", "n/a", "<NA>", "null", "None", "-nan", "NA", ""])
+    def test_they_are_no_names(self, marker):
+        assert not layout_of(f"1,5;{marker};2,5\n2,5;1;3,5\n", "t").has_header

@@ -185,6 +185,12 @@ class TestHostileArchives:
             archive.writestr(name, b"text")
         assert read_table(path).values.tolist() == CSV_VALUES
 
+    @pytest.mark.parametrize("facts", ["[" * 5000, "{", "[]", '{"freq": 3}', "null"])
+    def test_facts_that_cannot_be_read(self, tmp_path, facts):
+        np.savez(tmp_path / "t.npz", values=np.array(CSV_VALUES), subcast=np.array(facts))
+        with pytest.raises(DataError, match=r"the facts stored in t.npz cannot be read: save the series again"):
+            read_table(tmp_path / "t.npz")
+
     def test_an_archive_without_arrays(self, tmp_path):
         path = tmp_path / "t.npz"
         with zipfile.ZipFile(path, "w") as archive:

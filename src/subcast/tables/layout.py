@@ -21,7 +21,11 @@ _HEAD_LINES = 20
 _HEAD_CHARACTERS = 1 << 20
 _LINE_END = re.compile(r"\r\n|\n|\r")  # not str.splitlines, which also ends lines where pandas does not
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ].*)?")
-_NO_READING = {"", "NA", "N/A", "NULL", "NONE"}
+_NO_READING = {
+    *("", "NA", "N/A", "NULL", "NONE", "NAN", "-NAN", "<NA>", "#N/A", "#NA", "#N/A N/A"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+}
+"""What stands for a missing reading, in capital letters."""
 
 
 class Layout(NamedTuple):
@@ -82,6 +86,11 @@ def layout_of(text: str, source: str) -> Layout:
             f"the lines of {source} have one field more than its header, which begins with {header[0]!r}: if its "
             "numbers have decimal commas, separate the fields by semicolons"
         )
+    if row_names and separator == "," and _are_uncounted_numbers([row[0] for row in rows[1:]]):
+        raise DataError(
+            f"the lines of {source} begin with numbers such as {rows[1][0].strip()!r} that its header does not name: "
+            "if they are the beginning of numbers with decimal commas, write points; else name the first column"
+        )
     return Layout(separator, header, has_header, unnamed_first or row_names)
 
 
@@ -100,11 +109,16 @@ def first_records(text: str, separator: str) -> list[list[str]]:
         if '"' in line and separator != SPACES:
             record, following = _quoted_record(text, start, separator)
         else:
-            record = line.split() if separator == SPACES else line.split(separator)
+            record = _words(line) if separator == SPACES else line.split(separator)
         if line.strip():
             records.append(record)
         start = following
     return records
+
+
+def _words(line: str) -> list[str]:
+    """Return the words between spaces and tabs; other blanks, such as thin spaces, belong to a word."""
+    return [word for word in line.replace("\t", " ").split(" ") if word]
 
 
 def _quoted_record(text: str, start: int, separator: str) -> tuple[list[str], int]:
@@ -146,6 +160,19 @@ def _has_row_names(rows: list[list[str]], has_header: bool) -> bool:
     below = rows[1:]
     longer = has_header and bool(below) and all(len(row) == len(rows[0]) + 1 for row in below)
     return longer and any(row[-1].strip() for row in below)
+
+
+def _are_uncounted_numbers(names: list[str]) -> bool:
+    """Return whether row names are numbers, but do not simply count the rows: they may be parts of other numbers.
+
+    >>> [_are_uncounted_numbers(names) for names in (["1", "2", "3"], ["990", "991", "990"], ["north", "south"])]
+    [False, True, False]
+    """
+    numbers = [_number(name) for name in names]
+    known = [number for number in numbers if number is not None and not math.isnan(number)]
+    if not known or len([number for number in numbers if number is not None]) < len(numbers):
+        return False
+    return len(known) < 2 or known != [known[0] + row for row in range(len(numbers))]
 
 
 def _has_header(rows: list[list[str]]) -> bool:

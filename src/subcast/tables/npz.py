@@ -114,7 +114,7 @@ def _read_saved_series(
             unit=facts["unit"],
             missing_code=facts["missing_code"],
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"the facts stored in {path.name} cannot be read: save the series again") from None
 
 
