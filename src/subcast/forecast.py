@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
-from subcast.names import plural, spreadsheet_name
+from subcast.names import csv_quoting, plural, spreadsheet_name
 from subcast.storage.files import whole_file
 
 if TYPE_CHECKING:
@@ -307,7 +307,8 @@ class Forecast:
         """Write `frame` to a .csv file; the file is complete or not written at all."""
         with whole_file(path, (".csv",)) as temporary:
             frame = self.frame
-            frame.assign(variable=frame["variable"].map(spreadsheet_name)).to_csv(temporary, index=False)
+            frame = frame.assign(variable=frame["variable"].map(spreadsheet_name))
+            frame.to_csv(temporary, index=False, quoting=csv_quoting(self.variables))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain values for JSON: nested lists, times as text, and None for NaN or infinity."""

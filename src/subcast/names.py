@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Literal
 
 from subcast.errors import DataError, InputError
 
@@ -59,6 +60,11 @@ def spreadsheet_name(name: str) -> str:
     ("'=1+1", "''@sum", 'inflow')
     """
     return f"'{name}" if _FORMULA.match(name) else name
+
+
+def csv_quoting(names: Iterable[str]) -> Literal[0, 2]:
+    """Return how a CSV file with these names is quoted: all text if a name has a return, which ends a line unquoted."""
+    return 2 if any("\r" in name for name in names) else 0  # csv.QUOTE_NONNUMERIC and csv.QUOTE_MINIMAL
 
 
 def name_in_spreadsheet(text: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.axes import check_axes, variable_indices
 from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
-from subcast.names import numbered_names, plural, refuse_repeated_names, spreadsheet_name
+from subcast.names import csv_quoting, numbered_names, plural, refuse_repeated_names, spreadsheet_name
 from subcast.storage.files import whole_file
 from subcast.tables.rows import Readings, holds_truth
 
@@ -424,7 +424,7 @@ class Series(Readings):
             writers[temporary.suffix.lower()](temporary)
 
     def _write_csv(self, path: Path) -> None:
-        self.to_frame().rename(columns=spreadsheet_name).to_csv(path)
+        self.to_frame().rename(columns=spreadsheet_name).to_csv(path, quoting=csv_quoting(self.variables))
 
     def _write_parquet(self, path: Path) -> None:
         self.to_frame().to_parquet(path)

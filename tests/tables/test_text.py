@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from subcast.errors import DataError, DataWarning, InputError
+from subcast.series import Series
 from table_samples import CSV, CSV_VALUES, NAN, days_of
 
 
@@ -129,6 +130,77 @@ class TestHeaders:
         table = read_with_one_warning(CSV.replace("a,b", "a,"))
         assert table.variables == ("a", "column 3")
         assert table.repairs == ("1 column has no name: called 'column 3'",)
+
+
+class TestNames:
+    def test_ids_stay_as_they_are_written(self, read):
+        names = ["007", "7", "1.10", "1e3", "true", "NA", "nan", "null", "None"]
+        rows = [f"{name},2024-01-0{day},{day**2}" for day in (1, 2, 3) for name in names]
+        assert read("\n".join(["unique_id,ds,y", *rows, ""])).variables == tuple(names)
+        assert read("\n".join(["station,when,y", *rows, ""]), id="station", time="when").variables == tuple(names)
+
+    def test_a_row_without_an_id_is_dropped(self, read_with_one_warning):
+        table = read_with_one_warning("unique_id,ds,y\na,2024-01-01,1\n ,2024-01-01,5\na,2024-01-02,3\n")
+        assert table.repairs == ("1 row has no name in 'unique_id': dropped",)
+
+    @pytest.mark.parametrize("first", ["20241028142000", "202410281420", "1730125200", "20241028"])
+    def test_numbers_as_times_in_a_first_column_without_a_name(self, read, first):
+        step = {14: 500, 12: 5, 10: 300, 8: 1}[len(first)]
+        rows = "".join(f"{int(first) + step * row};{row**2};5{row}\n" for row in range(3))
+        assert read(f";a;b\n{rows}").freq == ("1D" if len(first) == 8 else "5min")
+
+    def test_large_row_numbers_are_no_times(self, read):
+        assert read(",a\n30000001,1\n30000002,4\n30000003,5\n").times is None
+
+    @pytest.mark.parametrize("character", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+    def test_strange_spaces_in_names_and_cells(self, read, character):
+        table = read(CSV.replace("a,b", f"a{character}1,b").replace(",2,", f",2{character},"))
+        assert (table.variables, table.values.tolist()) == ((f"a{character}1", "b"), CSV_VALUES)
+
+    @pytest.mark.parametrize("place", [0, 2_000_000])
+    def test_a_nul_is_refused_wherever_it_is(self, read, place):
+        text = CSV + "2024-01-04,5,6.5\n" + "\n" * place + "2024-01-05,5\0,6.5\n"
+        with pytest.raises(DataError, match=r"table.csv is not text"):
+            read(text)
+        with pytest.raises(DataError, match=r"table.csv is not text"):
+            read(text.encode("utf-16"))
+
+    @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+    def test_a_first_line_of_any_length(self, read, separator):
+        names = [f"sensor {'x' * 60} {number}" for number in range(2_500)]
+        rows = [separator.join([f"2024-01-0{day}", *[f"{day**2}.5"] * len(names)]) for day in (1, 2)]
+        table = read("\n".join([separator.join(["time", *names]), *rows, ""]))
+        assert table.variables == tuple(names)
+        assert table.values.tolist() == [[1.5] * len(names), [4.5] * len(names)]
+
+    def test_fields_of_any_length(self, read_with_one_warning):
+        long = "x" * 150_000
+        table = read_with_one_warning(f"time,{long},b\n2024-01-01,1,{long}\n2024-01-02,2,3.5\n2024-01-03,4,5.5\n")
+        assert table.variables == (long, "b")
+        assert table.repairs == ("1 cell was text in 'b': now missing",)
+
+    @pytest.mark.parametrize("name", ["=1+1", "+a", "-b", "@c", "'=d", "=e,f", '="g"'])
+    def test_marked_formulas_are_read_back(self, tmp_path, name):
+        series = Series(np.array([[1.5, 2], [3, 4]]), [name, "plain"])
+        series.save(tmp_path / "t.csv")
+        header = (tmp_path / "t.csv").read_text().splitlines()[0]
+        assert not any(cell.strip('"')[:1] in "=+-@" for cell in header.split(",", 1)[1:])
+        assert Series.read(tmp_path / "t.csv").variables == (name, "plain")
+
+    @pytest.mark.parametrize("name", ["\ttab", "\rreturn", "\nfeed"])
+    def test_names_that_begin_with_a_control_character(self, tmp_path, name):
+        Series(np.array([[1.5], [3]]), [name]).save(tmp_path / "t.csv")
+        assert Series.read(tmp_path / "t.csv").variables == (name,)
+
+    @pytest.mark.parametrize("first", ['"Jan 16, 2024 00:10:00"', "16-Jan-2024", "2024-01-16T00:10:00Z"])
+    def test_no_header_above_dates_of_any_form(self, read, first):
+        text = "".join(f"{first.replace('16', str(day))},{day}.5,7\n" for day in (16, 17, 18))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert len(read(text).values) == 3
+
+    def test_a_missing_reading_in_the_first_line_is_no_name(self, read):
+        assert len(read("1,#N/A\n2,5\n4,<NA>\n").values) == 3
 
 
 class TestDirtyText:

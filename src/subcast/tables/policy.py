@@ -194,7 +194,9 @@ class Repair(Policy):
         if given.dtype.kind not in "fiu" or given.dtype == np.float32 or len(given) < 2:
             return
         hidden = [
-            name for position, name in enumerate(variables) if _hides_steps(given[:, position], kept[:, position])
+            variables[position]
+            for position in _may_hide_steps(given, kept)
+            if _hides_steps(given[:, position], kept[:, position])
         ]
         if hidden:
             self.notes.append(
@@ -300,6 +302,20 @@ class Strict(Policy):
             f"{self.source} goes back in time: step {number} (row {row}) comes after step {number_before} "
             f"(row {row - 1}); sort it, as with frame.sort_index()"
         )
+
+
+def _may_hide_steps(given: NDArray[Any], kept: NDArray[np.float32], block: int = 64) -> list[int]:
+    """Return the variables of [t, n] whose rounding is large beside their smallest step, which is soon computed."""
+    positions: list[int] = []
+    for first in range(0, given.shape[1], block):
+        exact = given[:, first : first + block].astype(np.float64)
+        with np.errstate(invalid="ignore"):  # infinities
+            rounding = np.abs(kept[:, first : first + block] - exact)
+            steps = np.abs(np.diff(exact, axis=0))
+        smallest = np.where(steps > 0, steps, np.inf).min(axis=0)
+        largest = np.where(np.isfinite(rounding), rounding, 0.0).max(axis=0)
+        positions.extend((first + np.flatnonzero(largest > _HIDDEN_STEPS * smallest)).tolist())
+    return positions
 
 
 def _hides_steps(given: NDArray[Any], kept: NDArray[np.float32]) -> bool:

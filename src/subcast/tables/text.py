@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from subcast.errors import DataError
 from subcast.names import listed, name_in_spreadsheet, numbered_names, plural, refuse_repeated_names
 from subcast.tables.convention import CONVENTIONS, Evidence, NumberFormat, conventions_of
-from subcast.tables.dates import is_time_name
+from subcast.tables.dates import is_time_name, to_stamps
 from subcast.tables.layout import Layout, layout_of, without_comments
 from subcast.tables.numbers import read_numbers, unique_texts
 
@@ -31,7 +31,8 @@ COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": BZ2
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, OSError)
 _DECIMAL_COMMA = re.compile(r"(?:^|[;|\t ])[ ]*[-+]?[0-9]+,[0-9]", re.MULTILINE)
 _POINT_AND_THREE_DIGITS = re.compile(r"[0-9]\.[0-9]{3}(?![0-9])")
-_FIRST_ROWS = 50
+_FIRST_COMPACT_DATE = 19000101
+_FIRST_ROWS, _FIRST_COLUMNS = 50, 50
 
 
 class _Source(NamedTuple):
@@ -73,9 +74,23 @@ def read_text(
         refuse_repeated_names([name for name in layout.header if name], path.name)
     source = _Source(text, layout, path.name, _id_position(layout, id or "unique_id"))
     frame = _parsed_numbers(source, {time, id, "unique_id"}, numbers or NumberFormat(), repairs)
+    if layout.has_row_names:
+        frame = _with_times_in_index(frame, path.name)
     if not layout.has_header:
         return frame.set_axis(numbered_names(frame.shape[1]), axis=1)
     return _named(frame, layout.header, repairs)
+
+
+def _with_times_in_index(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Return a frame whose row names are moments if they are numbers such as 20240131 or seconds since 1970."""
+    numbers = frame.index
+    if numbers.dtype.kind not in "iu" or not len(numbers) or numbers.min() < _FIRST_COMPACT_DATE:
+        return frame
+    try:
+        moments = to_stamps(pd.Series(numbers), source).moments
+    except DataError:  # large row numbers
+        return frame
+    return frame if np.isnat(moments).any() else frame.set_axis(pd.DatetimeIndex(moments), axis=0)
 
 
 def _id_position(layout: Layout, id_column: str) -> int | None:
@@ -95,14 +110,14 @@ def _parsed(source: _Source, decimal: str, texts: Iterable[object] = (), rows: i
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # fields beyond the header would be dropped
-            return pd.read_csv(
+            frame = pd.read_csv(
                 io.StringIO(source.text),
                 sep=layout.separator,
                 decimal=decimal,
                 header=0 if layout.has_header else None,
                 index_col=0 if layout.has_row_names else False,
                 dtype=dict.fromkeys(texts, str),
-                converters=None if source.ids is None else {source.ids: _id_text},
+                converters=None if source.ids is None else {source.ids: _marked},
                 nrows=rows,
                 low_memory=False,
                 skipinitialspace=True,
@@ -112,11 +127,16 @@ def _parsed(source: _Source, decimal: str, texts: Iterable[object] = (), rows: i
         raise DataError(
             f"{source.name} is not a table: {first_sentence(error)}; every line needs the same fields"
         ) from None
+    if source.ids is None:
+        return frame
+    label = frame.columns[source.ids - layout.has_row_names]
+    ids = [name_in_spreadsheet(text[1:]) or math.nan for text in frame[label]]
+    return _with_columns(frame, {label: pd.array(ids, dtype=object)})
 
 
-def _id_text(cell: str) -> str | float:
-    """Return the name of a variable as it is written, so that 007 stays 007 and NA stays NA."""
-    return name_in_spreadsheet(cell.strip()) or math.nan
+def _marked(cell: str) -> str:
+    """Return the name of a variable after a mark, so that it stays as it is written: 007, NA, true."""
+    return f"\x1f{cell.strip()}"
 
 
 # The convention of the numbers
@@ -127,15 +147,15 @@ def _parsed_numbers(source: _Source, named: set[str | None], numbers: NumberForm
     decimal = numbers.decimal or _likely_decimal(source, numbers)
     frame = _parsed(source, decimal)
     names = dict(zip(frame.columns, _names_of(frame, source), strict=True))
-    counted = [label for label, name in names.items() if name not in named and not is_time_name(name)]
-    floats = [label for label in counted if frame[label].dtype.kind == "f"]
+    counted = [name not in named and not is_time_name(name) for name in names.values()]
+    floats = _labels(frame, counted, lambda kind: kind.kind == "f")
     evidence = Evidence(numbers)
     proof = _proof(source, frame, floats, decimal) if floats else None
     if proof is not None:
         evidence.add(names[proof[0]], [proof[1]])
     elif floats and numbers.decimal is None and _may_have_thousands(source, frame, counted, decimal):
         frame = _parsed(source, decimal, texts=floats)
-    columns = {label: unique_texts(frame[label]) for label in counted if _holds_text(frame[label])}
+    columns = {label: unique_texts(frame[label]) for label in _labels(frame, counted, _holds_text)}
     for label, column in columns.items():
         evidence.add(names[label], column.texts)
     decision = evidence.decide(source.name, DataError, separator=source.layout.separator)
@@ -163,8 +183,14 @@ def _names_of(frame: pd.DataFrame, source: _Source) -> list[str]:
     return header[len(header) - frame.shape[1] :]
 
 
-def _holds_text(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_object_dtype(column.dtype) or isinstance(column.dtype, pd.StringDtype)
+def _labels(frame: pd.DataFrame, counted: list[bool], chosen: Callable[[Any], bool]) -> list[Any]:
+    """Return the labels of the columns that count and whose type is chosen."""
+    columns = zip(frame.columns, counted, frame.dtypes, strict=True)
+    return [label for label, counts, kind in columns if counts and chosen(kind)]
+
+
+def _holds_text(kind: Any) -> bool:
+    return kind == np.dtype(object) or isinstance(kind, pd.StringDtype)
 
 
 def _proof(source: _Source, frame: pd.DataFrame, floats: list[Any], decimal: str) -> tuple[Any, str] | None:
@@ -173,8 +199,8 @@ def _proof(source: _Source, frame: pd.DataFrame, floats: list[Any], decimal: str
     The first rows are searched as text. Then the parsed numbers are searched for one that no number with marks between
     thousands would be read as: a fraction below 1, from 1000, or of more than three digits.
     """
-    head = _parsed(source, decimal, texts=floats, rows=_FIRST_ROWS)
-    for label in floats:
+    head = _parsed(source, decimal, texts=floats[:_FIRST_COLUMNS], rows=_FIRST_ROWS)
+    for label in floats[:_FIRST_COLUMNS]:
         for text in unique_texts(head[label]).texts:
             if _proves(text, decimal):
                 return label, text
@@ -201,12 +227,12 @@ def _not_thousands(values: NDArray[Any]) -> NDArray[np.bool_]:
     return fraction & ((size < 1) | (size >= 1000) | (np.abs(1000 * size - np.round(1000 * size)) > 1e-4))
 
 
-def _may_have_thousands(source: _Source, frame: pd.DataFrame, counted: list[Any], decimal: str) -> bool:
+def _may_have_thousands(source: _Source, frame: pd.DataFrame, counted: list[bool], decimal: str) -> bool:
     """Return whether a number may have been read wrongly with this decimal mark, so that the text must be looked at."""
     if decimal == "," or _POINT_AND_THREE_DIGITS.search(source.text):
         return True
     every = (1 << len(CONVENTIONS)) - 1
-    texts = (text for label in counted if _holds_text(frame[label]) for text in unique_texts(frame[label]).texts)
+    texts = (text for label in _labels(frame, counted, _holds_text) for text in unique_texts(frame[label]).texts)
     return any(conventions_of(text) not in (0, every) for text in texts)
 
 
@@ -251,10 +277,15 @@ def unpacked(path: Path) -> bytes:
 
 
 def _decoded(raw: bytes, path: Path) -> str:
+    text = _as_text(raw)
+    if "\0" in text:
+        raise DataError(f"{path.name} is not text: give the file the ending of its kind (.parquet, .h5, .npz)")
+    return text
+
+
+def _as_text(raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", errors="replace")
-    if b"\0" in raw:
-        raise DataError(f"{path.name} is not text: give the file the ending of its kind (.parquet, .h5, .npz)")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
