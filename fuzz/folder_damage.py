@@ -79,9 +79,7 @@ def change_fact(page: dict[str, Any], random: Random) -> None:
     elif how < 0.6:
         del container[key]
     elif how < 0.75 and type(value) in (int, float):
-        container[key] = random.choice(
-            [value + 1, value - 1, -value, value * 2, value * 1e3, value + 0.001, int(value)]
-        )
+        container[key] = random.choice([value + 1, value - 1, -value, value * 2, value * 1e3, value + 0.001, 0])
     elif how < 0.85 and isinstance(value, list) and value:
         random.shuffle(value) if random.random() < 0.5 else value.append(random.choice(value))
     elif how < 0.93:

@@ -195,7 +195,15 @@ class TestFullDisk:
         assert "requested" not in str(raised.value)
         assert os.listdir(tmp_path) == []
 
-    @pytest.mark.parametrize("error", [OSError("the connection broke"), FileNotFoundError(2, "no"), RuntimeError("no")])
+    @pytest.mark.parametrize(
+        "error",
+        [
+            OSError("the connection broke"),
+            FileNotFoundError(2, "no"),
+            RuntimeError("no"),
+            PermissionError(errno.EACCES, "Permission denied", "/another/folder/input.csv"),
+        ],
+    )
     def test_other_errors_are_left_alone(self, tmp_path, error):
         with pytest.raises(type(error)) as raised, whole_file(tmp_path / "a.csv"):
             raise error

@@ -168,8 +168,10 @@ def _check_values(state: State, name: str, values: NDArray[Any], low: float, hig
     flat = values.reshape(-1)
     for first in range(0, flat.size, _AT_ONCE):
         block = flat[first : first + _AT_ONCE]
-        with np.errstate(invalid="ignore"):
-            fine = np.isfinite(block) & (block >= low) & (block <= high)
+        fine = np.isfinite(block)
+        if low > -math.inf or high < math.inf:
+            with np.errstate(invalid="ignore"):
+                fine &= (block >= low) & (block <= high)
         if missing and not fine.all():
             fine |= np.isnan(block)
         if not fine.all():

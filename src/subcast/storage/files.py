@@ -12,7 +12,7 @@ from pathlib import Path
 from subcast.errors import InputError, SubcastError, WriteError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FAILED = (*_FULL, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+_FAILED = (errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 # What libraries say when the system's error number is lost on the way to Python.
 _FULL_TEXT = re.compile(r"no space left|errno = 28|\d+ requested and \d+ written|disk quota exceeded", re.IGNORECASE)
 
@@ -62,9 +62,9 @@ def whole_file(path: str | Path, endings: Sequence[str] = ()) -> Iterator[Path]:
 
 def write_error(path: Path, error: Exception) -> WriteError:
     """Return the error that a path could not be written, in one sentence."""
-    number = error.errno if isinstance(error, OSError) else None
-    is_full = number in _FULL or _FULL_TEXT.search(str(error)) is not None
-    reason = getattr(error, "strerror", None) or ("No space left on device" if is_full else type(error).__name__)
+    is_full = _is_full(error)
+    number = getattr(error, "errno", None)
+    reason = os.strerror(number or errno.ENOSPC) if number or is_full else type(error).__name__
     advice = "free some space, or choose another disk" if is_full else "check the path and its permissions"
     failed = WriteError(f"{path} could not be written ({reason}), and what was there before is unchanged: {advice}")
     failed.errno, failed.strerror, failed.filename = number, reason, str(path)
@@ -79,10 +79,19 @@ def _sentence(path: Path) -> Iterator[None]:
     except SubcastError:
         raise
     except (OSError, RuntimeError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        if number in _FAILED or _FULL_TEXT.search(str(error)):
+        if _is_full(error) or (isinstance(error, OSError) and _is_beside(error, path) and error.errno in _FAILED):
             raise write_error(path, error) from error
         raise
+
+
+def _is_full(error: Exception) -> bool:
+    number = error.errno if isinstance(error, OSError) else None
+    return number in _FULL or _FULL_TEXT.search(str(error)) is not None
+
+
+def _is_beside(error: OSError, path: Path) -> bool:
+    """Return whether an error is about a file in the folder of a path, as far as it says which file."""
+    return error.filename is None or Path(str(error.filename)).parent == path.parent
 
 
 def _new_temporary(path: Path) -> tuple[Path, int]:
