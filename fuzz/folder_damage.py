@@ -71,7 +71,7 @@ def _places(value: Any, depth: int = 0) -> list[tuple[Any, Any]]:
 
 def change_fact(page: dict[str, Any], random: Random) -> None:
     """Replace, remove, repeat, exchange or slightly change one value of the page."""
-    container, key = random.choice(_places(page if random.random() < 0.3 else page["facts"]))
+    container, key = random.choice(_places(page if random.random() < 0.3 else page.get("facts")) or _places(page))
     value = container[key]
     how = random.random()
     if how < 0.45:
@@ -83,7 +83,7 @@ def change_fact(page: dict[str, Any], random: Random) -> None:
     elif how < 0.85 and isinstance(value, list) and value:
         random.shuffle(value) if random.random() < 0.5 else value.append(random.choice(value))
     elif how < 0.93:
-        other, place = random.choice(_places(page["facts"]))
+        other, place = random.choice(_places(page.get("facts")) or _places(page))
         container[key] = json.loads(json.dumps(other[place]))
     else:
         container[key] = _nested(random.choice([3, 200, 5000]))

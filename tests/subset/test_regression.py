@@ -1,10 +1,13 @@
 """Tests of the regression on S against an explicit one, and of the cache of regressions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from subcast.errors import DataError
 from subcast.retrieval.moments import LagMoments
 from subcast.subset.regression import Regression, RegressionCache, make_regression, thinned_steps
 from twins import subset_twins as twins
@@ -122,3 +125,10 @@ def test_the_least_recently_used_regression_is_dropped_first():
     assert cache.get(np.array([1]), 0.1) is not b
     cache.clear()
     assert len(cache) == 0
+
+
+def test_moments_that_are_not_those_of_any_readings():
+    moments = LagMoments.fit(np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32), lags=5)
+    damaged = replace(moments, whole=-moments.whole)
+    with pytest.raises(DataError, match="has no solution, because the moments of the wrapper are not those of any"):
+        make_regression(damaged, np.array([0, 2]), 3, 3, 2, ridge=0.1)

@@ -552,6 +552,8 @@ class SubsetForecaster:
             )
             wrapper.settings_ = Settings.from_dict(fields.mapping(state, "settings"))
             check_blend(wrapper.settings_, fitted.horizon, fitted.experts)
+        if wrapper.settings_.uses_regression and fitted.moments is None:
+            raise state.damaged("it has no moments")
         wrapper.report_ = dict(fields.mapping(state, "report"))
         wrapper._metadata, wrapper._fitted, wrapper._limits = metadata, fitted, limits
         calibration = state.part("calibration")

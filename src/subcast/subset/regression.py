@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.errors import DataError
 from subcast.retrieval.moments import LagMoments
 
 MOST_CELLS = 1024  # largest number of inputs (variables in S x steps) of a regression; above it fewer steps are used
@@ -87,7 +88,14 @@ def make_regression(
     steps = thinned_steps(lookback, max(1, most_cells // len(present)))
     gram = moments.gram(present, steps)
     gram[np.diag_indices_from(gram)] += ridge + 1e-5
-    inverse = cho_solve(cho_factor(gram, lower=True, overwrite_a=True, check_finite=False), np.eye(len(gram)))
+    try:
+        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise DataError(
+            "the regression on the variables that are present has no solution, because the moments of the wrapper are "
+            "not those of any readings: fit the wrapper again"
+        ) from None
+    inverse = cho_solve(factor, np.eye(len(gram)))
     return Regression(present, absent, steps, lookback, horizon, inverse.astype(np.float32), moments)
 
 
