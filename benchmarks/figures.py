@@ -265,6 +265,28 @@ def comparison_row(figures: dict[str, Any], name: str) -> dict[str, Any]:
     return Comparison.from_record(figures, "main").row(name, figures["step"])
 
 
+def limits() -> str:
+    """Return the table of what limits of readings let through and catch."""
+    figures = load("limits") or {}
+    kinds = ("999999", "-999", "times 1000", "other sign", "Fahrenheit for Celsius", "Kelvin for Celsius")
+    errors = ("with", "absurd_with", "absurd_without")
+    rows = [
+        (
+            name,
+            f"{row['readings']:,}",
+            f"{sum(row['holes'].values())}",
+            *(
+                f"{row['caught'][kind]['whole']:.0%}".replace("%", " %") if kind in row["caught"] else ""
+                for kind in kinds
+            ),
+            *(f"{row['errors'][key]:.4g}" for key in errors),
+        )
+        for name, row in figures.items()
+    ]
+    heads = ("data", "test readings", "holes", *kinds, "MAE", "MAE, one variable at 999999", "the same without limits")
+    return markdown(heads, rows)
+
+
 def both_gaps(errors: dict[str, Any]) -> str:
     """Return the gaps of MAE and RMSE, side by side."""
     return f"{errors['mae_gap']:+.1f} / {errors['rmse_gap']:+.1f}"
@@ -278,6 +300,7 @@ def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
 
 BLOCKS = {
     "README.md": {"speed": speed, "gaps": gaps},
+    "docs/guide/limits.md": {"limits": limits},
     "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {
         "gaps": gaps,

@@ -50,11 +50,12 @@ class TestTwin:
         changes = rng.uniform(5, 40, size=3).astype(np.float32)
         limits = Limits(("a", "b", "c"), [-30] * 3, [40] * 3, changes, [0] * 3, [-20] * 3, [30] * 3)
         causes = limits.causes(values)
+        own = [
+            {"low": -30, "high": 40, "change": float(change), "seen_low": -20, "seen_high": 30} for change in changes
+        ]
         for window in range(4):
-            for variable in range(3):
-                column = [float(value) for value in values[window, :, variable]]
-                expected = limits_twins.causes(column, -30, 40, float(changes[variable]), -20, 30)
-                assert [CAUSES[cause] for cause in causes[window, :, variable]] == expected
+            expected = limits_twins.window_causes(values[window].T.astype(float).tolist(), own)
+            assert [[CAUSES[cause] for cause in column] for column in causes[window].T] == expected
         np.testing.assert_array_equal(limits.screen(values).values, np.where(causes > 0, np.nan, values))
 
 
@@ -80,7 +81,45 @@ class TestChange:
         assert self.causes(20, nan, 49) == [0]
 
 
+class TestEvent:
+    """A change of most variables at once."""
+
+    def changed(self, *columns):
+        values = np.full((6, 5), 20, dtype=np.float32)
+        values[-1, list(columns)] = 45
+        return np.argwhere(limits_of(n=5).causes(values)).tolist()
+
+    def test_most_variables_at_once_are_an_event(self):
+        assert self.changed(0, 1, 2) == []
+        assert self.changed(0, 1, 2, 3, 4) == []
+
+    def test_some_variables_are_not(self):
+        assert self.changed(0, 3) == [[5, 0], [5, 3]]
+
+    def test_two_variables_are_too_few_to_tell(self):
+        values = np.full((6, 2), 20, dtype=np.float32)
+        values[-1] = 45
+        assert limits_of(n=2).causes(values)[-1].all()
+
+    def test_readings_out_of_range_are_no_event(self):
+        values = np.full((6, 5), 20, dtype=np.float32)
+        values[-1] = 999999
+        assert limits_of(n=5).causes(values)[-1].all()
+
+
+def test_long_series_are_judged_in_pieces():
+    values = np.full((3000, 1), 20, dtype=np.float32)
+    values[[40, 700, 2999]] = 45
+    assert np.flatnonzero(limits_of().causes(values)).tolist() == [40, 700, 2999]
+
+
 class TestScreen:
+    @pytest.mark.parametrize("shape", [(0, 2), (0, 4, 2), (3, 0, 2)])
+    def test_no_readings(self, shape):
+        values = np.zeros(shape, dtype=np.float32)
+        assert limits_of(n=2).screen(values).values is values
+        assert limits_of(n=2).codes(values).shape == shape
+
     def test_possible_readings_are_returned_as_they_are(self):
         values = np.array([[20.0, np.nan], [21.0, 3.0]], dtype=np.float32)
         screened = limits_of(n=2).screen(values)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from subcast.forecast import Forecast
     from subcast.forecasters.protocol import Forecaster
     from subcast.forecasters.trained import TrainedForecaster
+    from subcast.limits import Limits
     from subcast.retrieval import Bank, Neighbors, QueryTable, WindowBank
     from subcast.scaling import Scaler
     from subcast.series import Series
@@ -64,6 +65,7 @@ _HOMES = {
     "Settings": "subset",
     "ForecastStream": "subset.stream",
     "Expert": "subset.experts",
+    "Limits": "limits",
     "Forecast": "forecast",
     "load": "subset.saving",
     "SubcastError": "errors",
@@ -103,6 +105,7 @@ __all__ = [
     "ForecastStream",
     "Forecaster",
     "InputError",
+    "Limits",
     "Neighbors",
     "QueryTable",
     "Scaler",

@@ -46,6 +46,8 @@ _MISSING_CODES = np.unique(
     )
 )
 _AWAY = 1.0  # of the training range: a code for a missing reading is this far outside of it, or negative where none was
+_PIECE = 256  # steps in which changes are judged together
+_SEVERAL = 3  # variables: if most of at least so many change at once, it is an event
 _NOTES_SHOWN = 5
 
 
@@ -133,6 +135,8 @@ class Limits:
 
     def screen(self, values: NDArray[np.float32]) -> Screened:
         """Replace readings [..., t, n] that are beyond the limits by NaN; t are consecutive steps."""
+        if not values.size:
+            return Screened(values, None)
         least, most = np.fmin.reduce(values, axis=-2), np.fmax.reduce(values, axis=-2)  # [..., n]
         low, high = self._surely_possible
         if not ((least < low) | (most > high) | (most - least > self.change)).any():
@@ -147,10 +151,14 @@ class Limits:
         """Return why readings [..., t, n] are beyond the limits, [..., t, n]: a number of `CAUSES`, 0 if they are not.
 
         Of readings that cannot follow one another, those are beyond the limits that are not in the largest set of
-        readings that can; of two such sets, the one with the newer readings counts.
+        readings that can; of two such sets, the one with the newer readings counts. If that holds for most of at least
+        three variables at the same step, it is an event and not a fault, and no reading of the step is beyond the limit
+        of change. Steps of more than 256 are judged in pieces of 256.
         """
         readings = np.asarray(values, dtype=np.float32)
         causes = np.zeros(readings.shape, dtype=np.uint8)
+        if not readings.size:
+            return causes
         away = _AWAY * (self.seen_high - self.seen_low)
         never_negative = np.where(self.seen_low >= 0, np.float32(0), np.float32(-np.inf))
         least = np.fmax(self.seen_low - away, never_negative)
@@ -159,8 +167,10 @@ class Limits:
             causes[outside & is_missing_code(readings)] = _CODE
         causes[readings < self.low] = _LOW
         causes[readings > self.high] = _HIGH
-        possible = np.where(causes > 0, np.float32(np.nan), readings)
-        self._judge_changes(possible.reshape(-1, *readings.shape[-2:]), causes.reshape(-1, *readings.shape[-2:]))
+        possible = np.where(causes > 0, np.float32(np.nan), readings).reshape(-1, *readings.shape[-2:])
+        judged = causes.reshape(possible.shape)
+        for first in range(0, possible.shape[1], _PIECE):
+            self._judge_changes(possible[:, first : first + _PIECE], judged[:, first : first + _PIECE])
         return causes
 
     def _judge_changes(self, readings: NDArray[np.float32], causes: NDArray[np.uint8]) -> None:
@@ -174,6 +184,10 @@ class Limits:
             unreachable = _unreachable(readings[windows, :, variables], self.change[variables])  # [w, t]
             window, step = np.nonzero(unreachable)
             causes[windows[window], step, variables[window]] = _CHANGE
+            changed = causes == _CHANGE
+            readings_at = np.count_nonzero(~np.isnan(readings), axis=2)  # [b, t]
+            event = (readings_at >= _SEVERAL) & (2 * np.count_nonzero(changed, axis=2) > readings_at)
+            causes[changed & event[:, :, None]] = 0
 
     def codes(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Return the QARTOD code of each reading [..., t, n].

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import subcast as sc
-from subcast.errors import DataError, InputError
+from subcast.errors import DataError, FitWarning, InputError
 from subcast.limits import Limits
 from subcast.storage.state import State
 from subcast.subset.screened import batch_notes, saved_limits
@@ -342,6 +342,23 @@ class TestChosen:
         assert robust.predict(recent).notes != ()
         other.limits_ = None
         assert other.predict(recent).notes == ()
+
+    def test_update_goes_on_with_other_limits(self, robust, recent):
+        other = robust.with_settings(robust.settings_)
+        recent.iloc[3, 0] = 5e6
+        for row in range(LOOKBACK - 1):
+            other.update(recent.iloc[row], recent.index[row])
+        other.limits_ = other.limits_.without("station-0")
+        forecast = other.update(recent.iloc[-1], recent.index[-1])
+        assert forecast.notes == ()
+        assert same(forecast, other.predict(recent))
+
+    def test_strays_in_training_give_a_warning(self, temperatures):
+        dirty = temperatures.copy()
+        dirty.iloc[100, 2] = -999
+        train = sc.Series.from_frame(dirty).split(LOOKBACK, HORIZON).train
+        with pytest.warns(FitWarning, match="train has 1 reading far from all others, such as -999 of 'station-2'"):
+            sc.SubsetForecaster(last_and_mean, progress=False).fit(train)
 
     @pytest.mark.parametrize(
         ("limits", "sentence"),

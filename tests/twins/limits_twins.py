@@ -28,6 +28,21 @@ def causes(window, low, high, change, seen_low, seen_high):
     return ["change" if step in steps and step not in kept else reason for step, reason in enumerate(reasons)]
 
 
+def window_causes(window, limits):
+    """Return the causes [n][t] of a window [n][t] of several variables with limits [n] as `causes` takes them."""
+    found = [causes(column, **own) for column, own in zip(window, limits, strict=True)]
+    for step in range(len(window[0])):
+        possible = [
+            reasons[step]
+            for column, reasons in zip(window, found, strict=True)
+            if not math.isnan(column[step]) and reasons[step] in ("", "change")
+        ]
+        if len(possible) >= 3 and possible.count("change") > len(possible) / 2:
+            for reasons in found:
+                reasons[step] = "" if reasons[step] == "change" else reasons[step]
+    return found
+
+
 def largest_possible(window, steps, change):
     """Return the largest set of steps whose readings can follow one another; of several, the one with the newest."""
     for size in range(len(steps), 0, -1):

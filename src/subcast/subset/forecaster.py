@@ -274,7 +274,7 @@ class SubsetForecaster:
 
     @property
     def limits_(self) -> Limits | None:
-        """The limits of the readings; None for no limits. Streams keep those that they were started with."""
+        """The limits of the readings; None for no limits. A stream keeps those that it was started with."""
         return self._limits
 
     @limits_.setter
@@ -282,7 +282,9 @@ class SubsetForecaster:
         if limits is not None and not isinstance(limits, Limits):
             raise InputError(f"limits_ must be Limits, or None for no limits, got {type(limits).__name__}")
         self._limits = limits if limits is None else check_variables(limits, self.variables)
-        self._own_stream = None
+        if self._own_stream is not None and len(self._own_stream):
+            values, times = self._own_stream.readings()
+            self._own_stream = self.stream(values, times=times)
 
     @property
     def variables(self) -> tuple[str, ...]:

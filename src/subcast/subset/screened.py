@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -9,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.errors import InputError
+from subcast.errors import FitWarning, InputError
 from subcast.limits import CAUSES, Limits
 from subcast.limits_learning import learn_limits
 from subcast.names import plural
@@ -52,7 +53,23 @@ def fit_limits(limits: LimitsChoice, train: Windows) -> Limits | None:
         return check_variables(limits, series.variables)
     used = series.values[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
     learned = learn_limits(used, series.variables)
+    _warn_of_strays(used, learned)
     return learned if isinstance(limits, str) else learned.with_ranges(limits)
+
+
+def _warn_of_strays(values: NDArray[np.floating[Any]], limits: Limits) -> None:
+    """Warn of training readings that are beyond the limits learned from the others."""
+    stray = (values < limits.low) | (values > limits.high)
+    if not stray.any():
+        return
+    step, variable = np.argwhere(stray)[0]
+    count = int(np.count_nonzero(stray))
+    warnings.warn(
+        f"train has {plural(count, 'reading')} far from all others, such as {values[step, variable]:g} of "
+        f"{limits.variables[variable]!r}: mark what is no reading as missing (NaN), train and fit again",
+        FitWarning,
+        stacklevel=4,
+    )
 
 
 def given_limits_facts(limits: LimitsChoice) -> Any:
