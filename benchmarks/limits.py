@@ -3,10 +3,10 @@
 Run `python benchmarks/limits.py [DATASET ...]`. It prints a table and writes results/limits.json. The limits are
 learned from the training part of each dataset. Counted are the readings of the test part that would become holes, and
 the share of absurd readings that would: each test reading in turn is replaced by an absurd one, alone in its window
-("one") or together with the rest of its variable's window ("whole"). The forecast errors are those of a wrapper with
-default settings around a trained model of record, or around the last reading where there is none, with half of the
-variables present, over a sample of the test windows; "absurd" means that one of those variables reads 999999 all the
-time, and its own error is left out.
+("one") or together with the rest of its variable's window ("whole"). The forecast errors are those of an untuned
+wrapper around a trained model of record, or around the last reading where there is none, with half of the variables
+present, over a sample of the test windows; "absurd" means that one of those variables reads 999999 all the time, and
+its own error is left out.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def wrapper(name: str, split: sc.Split) -> tuple[sc.SubsetForecaster, str]:
-    """Return a wrapper with default settings, and the name of its model."""
+    """Return an untuned wrapper, and the name of its model."""
     model: Any = last_reading
     train = split.train
     if name in TRAINED:

@@ -41,7 +41,7 @@ _HEAVIEST = 0.7  # shape of the tail
 _TAIL_WIDEST = 8.0  # lengths of the tail seen in training
 _NEAR_ZERO, _PARTS, _ENOUGH = 0.1, 8, 20  # a bound at zero: this near, in each of so many parts, in so many swings
 _STOPS = 0.1  # of the usual level: a variable with a wider range than this may stop altogether
-_CHANGE_MARGIN, _FEW_CHANGES = 1.0, 6.0
+_CHANGE_MARGIN, _FEW_CHANGES = 1.0, 2.0
 _CONSTANT = 100.0  # times the level of a constant variable
 _STRAY_SHARE, _STRAY_GAP, _STRAY_SWINGS = 1e-4, 10.0, 20
 

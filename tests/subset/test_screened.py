@@ -416,7 +416,11 @@ class TestSaved:
     @pytest.mark.parametrize("given", [5, "all", {"a": 3}])
     def test_damaged(self, given):
         with pytest.raises(DataError, match="is damaged or was changed by hand"):
-            saved_limits(State({"given_limits": given}), ("a",))
+            saved_limits(State({"has_limits": False, "given_limits": given}), ("a",))
+
+    def test_limits_that_are_gone(self):
+        with pytest.raises(DataError, match="it has no limits"):
+            saved_limits(State({"has_limits": True, "given_limits": "learned"}), ("a",))
 
 
 def test_batch_notes():

@@ -515,6 +515,7 @@ class SubsetForecaster:
             "all_given": self.settings is not None,
             "settings": settings,
             "report": self.report_,
+            "has_limits": self._limits is not None,
             "given_limits": given_limits_facts(self.limits),
         }
         return State.join(

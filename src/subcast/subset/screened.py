@@ -81,8 +81,9 @@ def given_limits_facts(limits: LimitsChoice) -> Any:
 
 def saved_limits(state: State, variables: tuple[str, ...]) -> tuple[Limits | None, LimitsChoice]:
     """Return the limits saved in the state of a wrapper, and the limits that its user gave."""
-    part = state.part("limits")
-    limits = None if part is None else Limits.from_state(part, variables)
+    limits = None
+    if fields.flag(state, "has_limits"):
+        limits = Limits.from_state(state.needed_part("limits"), variables)
     given = fields.fact(state, "given_limits")
     if given == _FIXED:
         return limits, limits
