@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.errors import InputError
 from subcast.names import csv_quoting, plural, spreadsheet_name
 from subcast.storage.files import whole_file
+from subcast.tables.rates import time_texts
+from subcast.tables.zones import time_index, wall_clock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +78,9 @@ class Forecast:
         a function that returns [k, t + h, s], the neighbors' past and future (one window only)
     freq, unit
         the time between steps, and the unit of the readings
+    zone
+        the zone in which the user gave times: all times are in UTC then, and the tables show them in the zone; None for
+        times without a zone
     notes
         what a user should know about the readings behind this forecast, a sentence each: readings that were not used,
         times that were moved, what the zone of the times was taken to be
@@ -123,6 +128,7 @@ class Forecast:
     unit: str = ""
     notes: tuple[str, ...] = ()
     window_notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    zone: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the neighbors' paths along as an array, not what computes them (which holds the whole bank)."""
@@ -257,7 +263,8 @@ class Forecast:
             columns["window"] = np.repeat(np.arange(b), s * h)
         columns["variable"] = np.tile(np.repeat(np.array(self.variables, dtype=object), h), b)
         if self.times is not None:
-            columns["time"] = np.broadcast_to(self.times.reshape(b, 1, h), (b, s, h)).ravel()
+            times = np.broadcast_to(self.times.reshape(b, 1, h), (b, s, h)).ravel()
+            columns["time"] = times if self.zone is None else time_index(times, self.zone)
         columns["step"] = np.tile(np.arange(1, h + 1), b * s)
         columns["mean"] = _variable_major(self.mean)
         if self.bounds is not None:
@@ -278,9 +285,7 @@ class Forecast:
 
         self._refuse_batch("wide")
         index: Any = (
-            pd.RangeIndex(1, self.horizon + 1, name="step")
-            if self.times is None
-            else pd.DatetimeIndex(self.times, name="time")
+            pd.RangeIndex(1, self.horizon + 1, name="step") if self.times is None else time_index(self.times, self.zone)
         )
         return pd.DataFrame(self.mean, index=index, columns=list(self.variables), copy=True)
 
@@ -298,7 +303,8 @@ class Forecast:
         columns: dict[str, Any] = {"window": window} if self.is_batch else {}
         columns |= {"rank": rank + 1, "start": index[window, rank]}
         if self.neighbor_times is not None:
-            columns["end"] = np.atleast_2d(self.neighbor_times)[window, rank]
+            ends = np.atleast_2d(self.neighbor_times)[window, rank]
+            columns["end"] = ends if self.zone is None else time_index(ends, self.zone)
         columns["distance"] = np.atleast_2d(self.neighbor_distance)[window, rank]
         columns["weight"] = np.atleast_2d(self.weights)[window, rank]
         return pd.DataFrame(columns)
@@ -314,7 +320,7 @@ class Forecast:
         """Return all fields as plain values for JSON: nested lists, times as text, and None for NaN or infinity."""
         return {
             "variables": list(self.variables),
-            "times": _texts(self.times),
+            "times": _texts(self.times, self.zone),
             "mean": _plain(self.mean),
             "intervals": [
                 {"level": float(level), "lower": _plain(lower), "upper": _plain(upper)}
@@ -326,12 +332,13 @@ class Forecast:
             "expected_gap": None if self.expected_gap is None else _plain(self.expected_gap),
             "neighbors": {
                 "start": self.neighbor_index.tolist(),
-                "end": _texts(self.neighbor_times),
+                "end": _texts(self.neighbor_times, self.zone),
                 "distance": _plain(self.neighbor_distance),
                 "weight": _plain(self.weights),
             },
             "freq": self.freq,
             "unit": self.unit,
+            "zone": self.zone,
             "notes": list(self.notes),
         }
 
@@ -378,7 +385,8 @@ class Forecast:
         if self.is_batch:
             return f"{line}, for {plural(self.mean.shape[0], 'window')}"
         if self.times is not None and self.times.size:
-            line += f": {_text(self.times[0])} to {_text(self.times[-1])}"
+            first, last = (_text(time) for time in wall_clock(self.times[[0, -1]], self.zone))
+            line += f": {first} to {last}" + (f" ({self.zone})" if self.zone else "")
         return line
 
     def _quality_line(self) -> str:
@@ -401,7 +409,8 @@ class Forecast:
         line += f", {plural(int(exists.sum()), 'neighbor')}"
         if self.neighbor_times is not None:
             heaviest = int(np.argmax(np.where(exists, self.weights, -1)))
-            end, weight = _text(self.neighbor_times[heaviest]), 100 * self.weights[heaviest]
+            end = _text(wall_clock(self.neighbor_times[[heaviest]], self.zone)[0])
+            weight = 100 * self.weights[heaviest]
             line += f", the one with the largest weight ({weight:.0f} %) ends {end}"
         return line
 
@@ -439,11 +448,8 @@ def _plain(values: Any) -> Any:
     return numbers.tolist()
 
 
-def _texts(times: NDArray[np.datetime64] | None) -> Any:
-    if times is None:
-        return None
-    seconds = times.astype("datetime64[s]")
-    return np.datetime_as_string(seconds if (seconds == times).all() else times).tolist()
+def _texts(times: NDArray[np.datetime64] | None, zone: str | None) -> Any:
+    return None if times is None else np.array(time_texts(times.ravel(), zone), object).reshape(times.shape).tolist()
 
 
 def _text(time: np.datetime64) -> str:

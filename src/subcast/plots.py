@@ -14,6 +14,7 @@ from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
 from subcast.series import Series
 from subcast.storage.files import whole_file
+from subcast.tables.zones import wall_clock
 
 if TYPE_CHECKING:
     from subcast.forecast import Forecast
@@ -111,7 +112,7 @@ def _spread(names: tuple[str, ...], most: int) -> list[str]:
 
 
 def _positions(series: Series) -> NDArray[Any]:
-    return np.arange(len(series)) if series.times is None else series.times
+    return np.arange(len(series)) if series.wall_times is None else series.wall_times
 
 
 def _draw_values(axis: Any, x: NDArray[Any], values: NDArray[np.float32]) -> None:
@@ -181,9 +182,10 @@ def _steps_of(forecast: Forecast) -> _Steps:
     paths = paths[:, -(t + h) :] if paths.shape[1] >= t + h else paths[:, -h:]
     if forecast.times is None or (t and forecast.history_times is None):
         return _Steps(np.arange(1 - t, 1), np.arange(1, h + 1), 0, paths)
-    after = forecast.times
+    after = wall_clock(forecast.times, forecast.zone)
     if t and forecast.history_times is not None:
-        return _Steps(forecast.history_times, after, forecast.history_times[-1], paths)
+        before = wall_clock(forecast.history_times, forecast.zone)
+        return _Steps(before, after, before[-1], paths)
     return _Steps(after[:0], after, after[0] - (after[1] - after[0]) if h > 1 else None, paths)
 
 

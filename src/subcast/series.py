@@ -17,7 +17,9 @@ from subcast.calendar import TIME_FEATURES, time_features_of
 from subcast.errors import InputError
 from subcast.names import csv_quoting, numbered_names, plural, refuse_repeated_names, spreadsheet_name
 from subcast.storage.files import whole_file
+from subcast.tables.rates import moment_text
 from subcast.tables.rows import Readings, holds_truth
+from subcast.tables.zones import checked_zone, sets_clocks, time_index, to_moments, wall_clock, zone_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +61,9 @@ class Series(Readings):
         the number of steps of the original series before the first step of this one
     repairs
         what was repaired when the readings were read
+    zone
+        the zone of the times, such as "Europe/Berlin", "UTC" or "+05:30": `times` are in UTC then, and `wall_times`
+        are what a clock in the zone shows; None for times without a zone, which are taken as they are
 
     Examples
     --------
@@ -85,6 +90,7 @@ class Series(Readings):
     missing_code: float | None = None
     offset: int = 0
     repairs: tuple[str, ...] = field(default=())
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         _refuse_truth(self.values)
@@ -97,9 +103,10 @@ class Series(Readings):
             )
         t, n = values.shape
         variables = _checked_names(self.variables, n)
-        times = self.times
+        times, zone = self.times, checked_zone(self.zone)
         if times is not None:
-            times = _checked_times(np.asarray(times), t)
+            zone = zone or zone_name(getattr(times, "tz", None))  # of a pandas index
+            times = _checked_times(_in_utc(times), t)
         if isinstance(cast(object, self.time_features), str):
             raise InputError(f"time_features must be a list of names, got the text {self.time_features!r}")
         for feature in self.time_features:
@@ -123,6 +130,7 @@ class Series(Readings):
             graph=None if graph is None else _frozen(graph),
             positions=None if positions is None else _frozen(positions),
             repairs=tuple(self.repairs),
+            zone=None if times is None else zone,
         )
 
     def _store(self, **fields: Any) -> None:
@@ -132,7 +140,7 @@ class Series(Readings):
     def _with(self, **fields: Any) -> Series:
         """Return a copy with other fields, which are not checked again."""
         other = object.__new__(Series)
-        other._store(**{name: value for name, value in self.__dict__.items() if name != "features"})
+        other._store(**{name: value for name, value in self.__dict__.items() if name not in ("features", "wall_times")})
         other._store(**fields)
         return other
 
@@ -149,6 +157,7 @@ class Series(Readings):
         freq: str | None = None,
         decimal: str | None = None,
         thousands: str | None = None,
+        zone: str | None = None,
         name: str = "series",
         time_features: Sequence[str] = (),
     ) -> Series:
@@ -169,6 +178,9 @@ class Series(Readings):
         decimal, thousands
             the decimal mark ("." or ",") and the mark between thousands (".", ",", " ", "'", "_", or "" for none) of
             numbers that are written as text, found from all of them by default
+        zone
+            the zone to keep the times in, such as "Europe/Berlin"; times that are written without a zone are read in
+            it. By default the zone of the times, if they have one
         name
             the name of the series, for titles
         time_features
@@ -189,8 +201,9 @@ class Series(Readings):
         from subcast.tables.convention import NumberFormat
 
         numbers = NumberFormat(decimal, thousands)
+        source = _frame_source(name)
         table = frame_to_table(
-            frame, time=time, id=id, value=value, freq=freq, numbers=numbers, source=_frame_source(name)
+            frame, time=time, id=id, value=value, freq=freq, numbers=numbers, zone=zone, source=source
         )
         return cls._from_table(table, name, time_features)
 
@@ -202,10 +215,11 @@ class Series(Readings):
         times: ArrayLike | None = None,
         *,
         freq: str | None = None,
+        zone: str | None = None,
         name: str = "series",
         time_features: Sequence[str] = (),
     ) -> Series:
-        """Make a series from an array [t, n], with the repairs of `from_frame`.
+        """Make a series from an array [t, n], with the repairs and the arguments of `from_frame`.
 
         Examples
         --------
@@ -222,7 +236,7 @@ class Series(Readings):
         numbers = _numbers("values", values)
         check_axes("values", numbers, "tn")
         names = _checked_names(() if variables is None else variables, numbers.shape[1])
-        policy = Repair(_frame_source(name))
+        policy = Repair(_frame_source(name), zone=checked_zone(zone))
         policy.rounding(np.asarray(values), numbers, names)
         table = rows_to_table(array_rows(numbers, names, times, policy), policy, freq)
         return cls._from_table(table, name, time_features)
@@ -239,6 +253,7 @@ class Series(Readings):
         key: str | None = None,
         decimal: str | None = None,
         thousands: str | None = None,
+        zone: str | None = None,
         time_features: Sequence[str] = (),
     ) -> Series:
         """Read a series from a CSV, Parquet, HDF5 (as pandas writes it) or NPZ file.
@@ -247,7 +262,7 @@ class Series(Readings):
         ----------
         path
             a .csv, .tsv or .txt file (plain or compressed), .parquet, .h5 or .npz
-        time, id, value, freq, decimal, thousands
+        time, id, value, freq, decimal, thousands, zone
             as in `from_frame`
         key
             which frame of an HDF5 file, or which array of an NPZ file
@@ -257,9 +272,10 @@ class Series(Readings):
         from subcast.tables.files import read_table
 
         table = read_table(
-            path, time=time, id=id, value=value, freq=freq, key=key, decimal=decimal, thousands=thousands
+            path, time=time, id=id, value=value, freq=freq, key=key, decimal=decimal, thousands=thousands, zone=zone
         )
-        return cls._from_table(table, Path(path).name.partition(".")[0], time_features)
+        series = cls._from_table(table, Path(path).name.partition(".")[0], time_features)
+        return series if zone is None or series.times is None else series.to_zone(zone)
 
     @classmethod
     def _from_table(cls, table: Table, name: str, time_features: Sequence[str]) -> Series:
@@ -275,6 +291,7 @@ class Series(Readings):
             unit=table.unit,
             missing_code=table.missing_code,
             repairs=table.repairs,
+            zone=table.zone,
         )
 
     # Properties
@@ -294,7 +311,12 @@ class Series(Readings):
         """The time features [t, f - 1], the same for every variable; None when there are none."""
         if not self.time_features or self.times is None:
             return None
-        return _frozen(time_features_of(self.times, self.time_features))
+        return _frozen(time_features_of(cast(Any, self.wall_times), self.time_features))
+
+    @cached_property
+    def wall_times(self) -> NDArray[np.datetime64] | None:
+        """What a clock in the zone of the series shows at each step: [t]; `times` themselves without a zone."""
+        return None if self.times is None else _frozen(wall_clock(self.times, self.zone))
 
     @property
     def missing_share(self) -> float:
@@ -309,7 +331,8 @@ class Series(Readings):
         """Show name, shape, period and rate."""
         facts = [f"{len(self):,} steps x {plural(self.n_variables, 'variable')}"]
         if self.times is not None and len(self):
-            facts.append(f"{str(self.times[0])[:16]} to {str(self.times[-1])[:16]}")
+            first, last = cast(Any, self.wall_times)[[0, -1]]
+            facts.append(f"{str(first)[:16]} to {str(last)[:16]}{f' ({self.zone})' if self.zone else ''}")
         if self.freq:
             facts.append(f"every {self.freq}")
         if self.missing_share:
@@ -385,6 +408,30 @@ class Series(Readings):
         """Return the same series with these time features."""
         return replace(self, time_features=time_features)
 
+    def to_zone(self, zone: str) -> Series:
+        """Return the same series with its times in another zone; times without a zone are read as that zone's clock.
+
+        Of the two passes of an hour that comes twice, the first is taken until the times go back.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> times = pd.date_range("2024-07-01", periods=2, freq="h", tz="UTC")
+        >>> Series(np.zeros((2, 1)), times=times).to_zone("Europe/Berlin")
+        Series 'series': 2 steps x 1 variable, 2024-07-01T02:00 to 2024-07-01T03:00 (Europe/Berlin)
+        """
+        name = checked_zone(zone)
+        if self.times is None or name is None:
+            raise InputError(f"zone={zone!r} was given, but {self.name!r} has no times: leave zone out")
+        times = self.times
+        if self.zone is None:
+            local = to_moments(times.view(np.int64), name)
+            if local.skipped.any():
+                first = moment_text(times.view(np.int64)[np.argmax(local.skipped)])
+                raise InputError(f"the times of {self.name!r} are not of {name!r}, whose clocks skip {first}")
+            times = local.moments.view("datetime64[ns]")
+        return replace(self, times=times, zone=name)
+
     def filled(self, value: float) -> Series:
         """Return the series with `value` for every missing reading, or the series itself when none is missing."""
         missing = np.isnan(self.values)
@@ -398,16 +445,16 @@ class Series(Readings):
         """Return the readings as a pandas frame: wide, or long with the columns `unique_id`, `ds` and `y`."""
         import pandas as pd
 
-        index = (
-            pd.RangeIndex(len(self), name="step") if self.times is None else pd.DatetimeIndex(self.times, name="time")
-        )
+        index: pd.Index[Any] = pd.RangeIndex(len(self), name="step")
+        if self.times is not None:
+            index = time_index(self.times, self.zone)
         frame = pd.DataFrame(self.values, index=index, columns=list(self.variables), copy=True)
         if not long:
             return frame
         return pd.DataFrame(
             {
                 "unique_id": np.repeat(np.array(self.variables, dtype=object), len(self)),
-                "ds": np.tile(index.to_numpy(), self.n_variables),
+                "ds": index[np.tile(np.arange(len(self)), self.n_variables)],
                 "y": self.values.T.ravel(),
             }
         )
@@ -424,7 +471,10 @@ class Series(Readings):
             writers[temporary.suffix.lower()](temporary)
 
     def _write_csv(self, path: Path) -> None:
-        self.to_frame().rename(columns=spreadsheet_name).to_csv(path, quoting=csv_quoting(self.variables))
+        frame = self.to_frame().rename(columns=spreadsheet_name)
+        if sets_clocks(self.zone):
+            frame.index.name = f"time [{self.zone}]"  # offsets alone do not name the zone
+        frame.to_csv(path, quoting=csv_quoting(self.variables))
 
     def _write_parquet(self, path: Path) -> None:
         self.to_frame().to_parquet(path)
@@ -432,6 +482,7 @@ class Series(Readings):
     def _write_npz(self, path: Path) -> None:
         facts = {
             "freq": self.freq,
+            "zone": self.zone,
             "time_features": self.time_features,
             "unit": self.unit,
             "missing_code": self.missing_code,
@@ -486,6 +537,13 @@ def _checked_names(variables: Sequence[object], n: int) -> tuple[str, ...]:
         raise InputError(f"variables must name each of the {n} columns, got {len(names)} names")
     refuse_repeated_names(names, "the series")
     return names
+
+
+def _in_utc(times: Any) -> NDArray[Any]:
+    """Return times as an array; those of a pandas index with a zone in UTC."""
+    if getattr(times, "tz", None) is not None:
+        return np.asarray(times.tz_convert("UTC").tz_localize(None))
+    return np.asarray(times)
 
 
 def _checked_times(times: NDArray[np.datetime64], t: int) -> NDArray[np.datetime64]:

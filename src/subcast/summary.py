@@ -40,6 +40,7 @@ class SeriesSummary:
     n_variables: int
     start: str | None
     end: str | None
+    zone: str | None
     rate: str | None
     missing: float
     complete_steps: float  # share of the steps without a missing reading
@@ -70,13 +71,14 @@ def summarize(series: Series) -> SeriesSummary:
     if len(series) == 0:
         raise InputError(f"series {series.name!r} has no steps: there is nothing to summarize")
     missing = np.isnan(series.values)
-    times = series.times
+    times = series.wall_times
     return SeriesSummary(
         name=series.name,
         steps=len(series),
         n_variables=series.n_variables,
         start=None if times is None else _time_text(times[0]),
         end=None if times is None else _time_text(times[-1]),
+        zone=series.zone,
         rate=series.freq,
         missing=series.missing_share,
         complete_steps=float((~missing.any(axis=1)).mean()),

@@ -15,6 +15,7 @@ from subcast.calendar import TIME_FEATURES
 from subcast.errors import InputError
 from subcast.series import Series
 from subcast.tables.live import read_recent
+from subcast.tables.steps import Steps
 from twins import tables_twins
 
 NAMES = ("inflow", "outflow", "level", "heat")
@@ -30,8 +31,8 @@ def wide(steps=6, columns=NAMES, freq="5min", seed=0):
     return pd.DataFrame(readings(steps, columns, seed), index=index, columns=list(columns))
 
 
-def read(recent, lookback=4, **options):
-    return read_recent(recent, variables=NAMES, lookback=lookback, **options)
+def read(recent, lookback=4, *, freq=None, **options):
+    return read_recent(recent, variables=NAMES, lookback=lookback, steps=Steps(freq), **options)
 
 
 def by_the_general_path(recent, **options):
@@ -97,7 +98,7 @@ class TestPathsAgree:
         options = {
             "variables": variables,
             "lookback": lookback,
-            "freq": f"{minutes}min",
+            "steps": Steps(f"{minutes}min"),
             "time_features": tuple(TIME_FEATURES),
         }
         fast = read_recent(frame, **options)

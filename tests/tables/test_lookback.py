@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from subcast.errors import InputError
 from subcast.tables.lookback import last_steps
 from subcast.tables.rows import Rows
+from subcast.tables.steps import Steps
 from twins import tables_twins
 
 MINUTE = 60 * 10**9
@@ -46,7 +47,7 @@ def test_times_with_gaps_and_jitter_against_the_slow_twin(case, minutes, data):
     late = data.draw(st.lists(st.integers(-step // 25, step // 25), min_size=len(positions), max_size=len(positions)))
     stamps = [position * step + delay for position, delay in zip(positions, late, strict=True)]
     rows = rows_at(stamps)
-    steps = last_steps(rows, lookback, f"{minutes}min")
+    steps = last_steps(rows, lookback, Steps(f"{minutes}min"))
     times, readings = tables_twins.window(stamps, rows.values.tolist(), ["a"], ["a"], lookback, step, limit=step // 10)
     assert steps.times.astype(np.int64).tolist() == times
     np.testing.assert_array_equal(placed(rows, steps, lookback), np.array(readings)[:, 0])
@@ -60,14 +61,14 @@ def test_step_numbers_with_gaps_against_the_slow_twin(case, start):
     rows = rows_at(numbers, counted=True)
     gaps = np.diff(numbers[-lookback:]).tolist()
     assume(not gaps or gaps.count(1) > len(gaps) / 2)
-    steps = last_steps(rows, lookback, None)
+    steps = last_steps(rows, lookback, Steps())
     _, readings = tables_twins.window(numbers, rows.values.tolist(), ["a"], ["a"], lookback, 1)
     assert steps.times is None
     np.testing.assert_array_equal(placed(rows, steps, lookback), np.array(readings)[:, 0])
 
 
 def test_rows_without_times_are_consecutive_steps():
-    steps = last_steps(Rows(["a"], np.zeros((3, 1)), 5), 3, "5min")
+    steps = last_steps(Rows(["a"], np.zeros((3, 1)), 5), 3, Steps("5min"))
     assert steps.offsets.tolist() == [-2, -1, 0]
     assert steps.times is None
 
@@ -82,4 +83,4 @@ def test_the_source_is_named_in_every_refusal():
         (rows_at([0, 5 * MINUTE, 12 * MINUTE, 15 * MINUTE]), 3, "5min"),
     ):
         with pytest.raises(InputError, match=r"^the feed (has|goes|comes) "):
-            last_steps(rows, lookback, freq, "the feed")
+            last_steps(rows, lookback, Steps(freq), "the feed")

@@ -182,7 +182,8 @@ def _headlines(summary: SeriesSummary) -> list[str]:
     lines = [f"{summary.steps:,} steps x {summary.n_variables:,} variables{unit}"]
     if summary.start is not None:
         rate = f"every {summary.rate}" if summary.rate else "without a fixed rate"
-        lines.append(f"{summary.start} to {summary.end}, {rate}")
+        zone = f" ({summary.zone})" if summary.zone else ""
+        lines.append(f"{summary.start} to {summary.end}{zone}, {rate}")
     else:
         lines.append("no times: the steps are numbered")
     lines.append(

@@ -25,6 +25,7 @@ from subcast.tables.files import kind_of, read_parquet
 from subcast.tables.hdf5 import read_hdf5_frame
 from subcast.tables.rates import fixed_step
 from subcast.tables.text import read_text
+from subcast.tables.zones import wall_clock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,7 +188,8 @@ def show_forecast(forecast: Forecast) -> None:
 def _step_name(forecast: Forecast, step: int) -> str:
     if forecast.times is None:
         return f"step {step + 1}"
-    return str(forecast.times[step].astype("datetime64[m]"))[5:].replace("T", " ")
+    wall = wall_clock(forecast.times[[step]], forecast.zone)[0]
+    return str(wall.astype("datetime64[m]"))[5:].replace("T", " ")
 
 
 def _cells(forecast: Forecast, steps: Sequence[int], variable: int) -> list[str]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_axes
 from subcast.calendar import slot_of_day, slot_of_share
 from subcast.errors import InputError
+from subcast.tables.arrays import read_times
 from subcast.tables.live import Recent
+from subcast.tables.lookback import refuse_off_step
+from subcast.tables.policy import Strict
+from subcast.tables.rates import DAY
+from subcast.tables.steps import UserClock
+from subcast.tables.zones import HOUR, sets_clocks, wall_clock
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -33,12 +40,16 @@ class Arrived:
         [b], the slot of the day of each window's first step; -1 where it is unknown
     consecutive
         whether each window begins one step after the one before
+    step_slots
+        [b, t + h], the slot of the day of each step, where clocks may be set in between; None if slots follow one
+        another
     """
 
     values: NDArray[np.float32]
     features: NDArray[np.float32] | None
     slots: NDArray[np.int64]
     consecutive: bool = False
+    step_slots: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -47,59 +58,117 @@ class Arrived:
         """Return the windows selected by a slice or by an array of their numbers."""
         features = None if self.features is None else self.features[which]
         consecutive = self.consecutive and isinstance(which, slice) and which.step in (None, 1)
-        return replace(
-            self, values=self.values[which], features=features, slots=self.slots[which], consecutive=consecutive
+        return Arrived(
+            self.values[which],
+            features,
+            self.slots[which],
+            consecutive,
+            None if self.step_slots is None else self.step_slots[which],
         )
 
     @classmethod
     def of(cls, windows: Windows, slots_a_day: int) -> Arrived:
         """Return the windows of a series, as views."""
-        times = windows.series.times
+        times, step_slots = windows.series.wall_times, None
         if slots_a_day == 1:
             slots = np.zeros(len(windows), dtype=np.int64)
         elif times is None:
             slots = np.full(len(windows), -1, dtype=np.int64)  # not known
         else:
-            slots = slot_of_day(times, slots_a_day)[np.asarray(windows.starts, dtype=np.int64)]
+            slot_of_step, starts = slot_of_day(times, slots_a_day), np.asarray(windows.starts, dtype=np.int64)
+            slots = slot_of_step[starts]
+            if sets_clocks(windows.series.zone):
+                step_slots = sliding_window_view(slot_of_step, windows.lookback + windows.horizon)[starts]
         known = slots_a_day == 1 or times is not None  # guessed times of day may jump from one window to the next
-        return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known)
+        return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known, step_slots)
 
 
-Begins = NDArray[np.datetime64] | None
-"""[b], the time at which each window begins; None if it is unknown."""
+class Begins(NamedTuple):
+    """When windows begin, on the training's clock, and the times of the steps ahead as the user writes times."""
+
+    own: NDArray[np.datetime64] | None  # [b]
+    ahead: NDArray[np.datetime64] | None  # [b, h]
+    clock: UserClock
+    notes: tuple[str, ...] = ()
 
 
-def read_windows(
-    windows: Windows | ArrayLike, times: ArrayLike | None, fitted: Fitted, metadata: TrainingMetadata
-) -> tuple[Arrived, Begins]:
-    """Return the windows of a series or of an array, and the time at which each begins.
+class ReadWindows(NamedTuple):
+    """Windows that `predict_many` got.
 
-    Slots of the day are -1 where the time of day is unknown.
+    Attributes
+    ----------
+    arrived
+        the windows; slots of the day are -1 where the time of day is unknown
+    times
+        [b, h] the times of the steps ahead, as the user writes times; None if they are unknown
+    clock
+        how the user writes times
+    notes
+        what was changed or assumed in reading, a sentence each
+    window_times
+        [b, t] the times of the windows' steps as the user's clock shows them; None if they are unknown
     """
+
+    arrived: Arrived
+    times: NDArray[np.datetime64] | None
+    clock: UserClock
+    notes: tuple[str, ...] = ()
+    window_times: NDArray[np.datetime64] | None = None
+
+
+def read_windows(windows: Windows | ArrayLike, times: Any, fitted: Fitted, metadata: TrainingMetadata) -> ReadWindows:
+    """Return the windows of a series or of an array, and the times of the steps ahead of them."""
     if isinstance(windows, Windows):
         _check_windows(windows, fitted, metadata)
-        moments = windows.series.times
-        begins = None if moments is None else moments[np.asarray(windows.starts, dtype=np.int64)]
-        return fitted.arrive(windows), begins
+        return _series_windows(windows, fitted, metadata)
     values, features = _split_features(windows, fitted)
-    begins = _read_times(times, len(values))
-    slots = np.full(len(values), -1, dtype=np.int64)
+    begins = _read_begins(times, len(values), metadata)
+    arrived = Arrived(values, features, np.full(len(values), -1, dtype=np.int64))
     if fitted.normalizer.slots == 1:
-        slots[:] = 0
-    elif begins is not None:
-        slots = slot_of_day(begins, fitted.normalizer.slots)
+        arrived = replace(arrived, slots=np.zeros(len(values), dtype=np.int64))
+    elif begins.own is not None:
+        arrived = _at_slots(arrived, begins.own, fitted, metadata)
     elif features is not None and "time_of_day" in metadata.time_features:
         share = features[:, 0, metadata.time_features.index("time_of_day")]
-        slots = slot_of_share(share, fitted.normalizer.slots)
-    return Arrived(values, features, slots), begins
+        arrived = replace(arrived, slots=slot_of_share(share, fitted.normalizer.slots))
+    times = metadata.window_times(begins.own)
+    shown = None if times is None else begins.clock.wall(times[:, : metadata.lookback])
+    return ReadWindows(arrived, begins.ahead, begins.clock, begins.notes, shown)
 
 
-def window_slots(window: Recent, fitted: Fitted) -> NDArray[np.int64]:
-    """Return the slot of the day at which a window begins, [1], guessed from the readings when it has no times."""
+def _series_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata) -> ReadWindows:
+    """Return windows of a series, whose zone may be another than that of the training."""
+    series, own = windows.series, metadata.zone
+    if series.times is None or metadata.times is None:
+        times = None if windows.times is None or metadata.times is None else np.array(windows.times)
+        return ReadWindows(fitted.arrive(windows), times, UserClock(own, own))
+    clock = UserClock(own, series.zone)
+    notes = (clock.note,) if clock.note else ()
+    on_own_clock = windows
+    if own is not None and series.zone != own:
+        on_own_clock = replace(windows, series=series.to_zone(own))
+    starts, wall = np.asarray(windows.starts, dtype=np.int64), np.asarray(series.wall_times)
+    shown = sliding_window_view(wall, windows.lookback)[starts]
+    return ReadWindows(fitted.arrive(on_own_clock), np.array(windows.times), clock, notes, shown)
+
+
+def arrive_window(window: Recent, fitted: Fitted, metadata: TrainingMetadata) -> Arrived:
+    """Return one window, its slot of the day guessed from the readings when it has no times."""
+    features = None if window.features is None else window.features[None]
+    arrived = Arrived(window.values[None], features, np.zeros(1, dtype=np.int64))
     if window.times is not None and fitted.normalizer.slots > 1:
-        return slot_of_day(window.times[:1], fitted.normalizer.slots)
+        return _at_slots(arrived, window.times[:1], fitted, metadata)
     present = np.flatnonzero(~np.isnan(window.values).all(axis=0))
-    return fitted.normalizer.guess_slots(window.values[None][:, :, present], present)
+    return replace(arrived, slots=fitted.normalizer.guess_slots(window.values[None][:, :, present], present))
+
+
+def _at_slots(arrived: Arrived, begins: NDArray[np.datetime64], fitted: Fitted, metadata: TrainingMetadata) -> Arrived:
+    """Return windows that begin at times of the training's clock with their slots of the day."""
+    times = metadata.window_times(begins) if sets_clocks(metadata.zone) else None
+    if times is None:
+        return replace(arrived, slots=slot_of_day(wall_clock(begins, metadata.zone), fitted.normalizer.slots))
+    step_slots = slot_of_day(wall_clock(times, metadata.zone), fitted.normalizer.slots)
+    return replace(arrived, slots=step_slots[:, 0], step_slots=step_slots)
 
 
 def _check_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata) -> None:
@@ -117,16 +186,28 @@ def _check_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata)
         )
 
 
-def _read_times(times: ArrayLike | None, count: int) -> Begins:
+def _read_begins(times: Any, count: int, metadata: TrainingMetadata) -> Begins:
+    """Read when windows begin."""
+    steps = metadata.steps
     if times is None:
-        return None
-    try:
-        begins: NDArray[np.datetime64] = np.asarray(times, dtype="datetime64[ns]")
-    except (TypeError, ValueError):
-        raise InputError(f"times must be moments such as '2024-01-01 12:00', got {times!r}") from None
-    if begins.shape != (count,):
-        raise InputError(f"times must have the begin of each of the {count} windows, got shape {begins.shape}")
-    return begins
+        return Begins(None, None, UserClock(steps.zone, steps.zone))
+    policy = Strict("times", zone=steps.zone)
+    read = read_times(times, count, policy)
+    clock = UserClock(steps.zone, None if read.assumed else read.zone)
+    begins, moved = read.stamps, np.zeros(count, dtype=np.int64)
+    if steps.zone is None:
+        begins = wall_clock(begins.view("datetime64[ns]"), read.zone).view(np.int64)
+    if steps.freq is not None and count:
+        snapped = steps.snap(begins)
+        if snapped.off.any():
+            refuse_off_step(int(begins[np.argmax(snapped.off)]), steps, "times")
+        begins, moved = snapped.stamps, snapped.moved
+    notes = (*policy.notes, clock.note, steps.moved_note(moved))
+    own = begins.view("datetime64[ns]")
+    ahead = clock.shown(metadata.steps_after(own))
+    if steps.zone is None and clock.zone is not None and ahead is not None and (steps.step or DAY) <= HOUR:
+        ahead = metadata.steps_after((read.stamps + moved).view("datetime64[ns]"))  # moments follow one another in UTC
+    return Begins(own, ahead, clock, tuple(note for note in notes if note))
 
 
 def _split_features(windows: ArrayLike, fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:

@@ -79,8 +79,8 @@ class Fitted:
         series = train.series
         normalizer = Normalizer.fit(train, per_variable=settings.per_variable, daily_profile=settings.daily_profile)
         slots = np.zeros(len(series), dtype=np.int64)
-        if normalizer.slots > 1 and series.times is not None:
-            slots = slot_of_day(series.times, normalizer.slots)
+        if normalizer.slots > 1 and series.wall_times is not None:
+            slots = slot_of_day(series.wall_times, normalizer.slots)
         weight = settings.time_of_day_weight if normalizer.slots > 1 else 0.0
         in_distance = settings.features_in_distance
         shared = compared_features(series.features if in_distance else None, slots, normalizer.slots, weight)
@@ -131,6 +131,8 @@ class Fitted:
 
     def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
         """Return the slots of the day of `length` steps of each window, after the first `skip`, [b, length]."""
+        if arrived.step_slots is not None:
+            return arrived.step_slots[:, skip : skip + length]
         return (arrived.slots[:, None] + skip + np.arange(length)) % self.normalizer.slots
 
     def normalize(self, arrived: Arrived, present: NDArray[np.int64]) -> NDArray[np.float32]:

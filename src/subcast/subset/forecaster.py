@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import logging
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.adapters import adapt
 from subcast.axes import check_whole, variable_indices
-from subcast.errors import InputError
+from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.limits import Limits
 from subcast.names import plural
@@ -23,7 +24,7 @@ from subcast.retrieval import Bank, Neighbors
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset import saving
-from subcast.subset.arrived import read_windows, window_slots
+from subcast.subset.arrived import arrive_window, read_windows
 from subcast.subset.checks import (
     check_blend,
     check_fit_windows,
@@ -36,7 +37,7 @@ from subcast.subset.conformal import Calibration, calibrate, checked_levels
 from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
-from subcast.subset.result import ForecastMaker
+from subcast.subset.result import Ahead, ForecastMaker
 from subcast.subset.screened import (
     LEARNED,
     LimitsChoice,
@@ -178,6 +179,7 @@ class SubsetForecaster:
         self.calibration_: Calibration | None = None
         self._probe: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._own_stream: ForecastStream | None = None
+        self._said: set[str] = set()
 
     @classmethod
     def paper(cls, model: Any, **options: Any) -> SubsetForecaster:
@@ -370,11 +372,12 @@ class SubsetForecaster:
             variables=metadata.variables,
             lookback=self.fitted_.lookback,
             time_features=metadata.time_features,
-            freq=metadata.freq,
+            steps=metadata.steps,
             names=names,
             times=times,
             numbers=NumberFormat(decimal, thousands),
         )
+        self._say(window.clock.note)
         window = screen_recent(window, self._limits, strict=strict)
         return self._forecast_one(window, None, absent=absent, levels=levels)
 
@@ -409,11 +412,13 @@ class SubsetForecaster:
             a batch: `mean` is [b, h, s]
         """
         fitted, metadata = self.fitted_, self.metadata_
-        arrived, begins = read_windows(windows, times, fitted, metadata)
+        read = read_windows(windows, times, fitted, metadata)
+        arrived = read.arrived
+        self._say(read.clock.note if read.times is not None else "")
         subset = np.arange(fitted.n)
         if present is not None:
             subset = np.sort(variable_indices(present, fitted.n, metadata.variables, "present"))
-        arrived, notes = screen_arrived(arrived, subset, begins, metadata, self._limits, strict=strict)
+        arrived, notes = screen_arrived(arrived, subset, read.window_times, self._limits, strict=strict)
         if present is None and len(arrived):
             subset = np.flatnonzero(~np.isnan(arrived.values).all(axis=(0, 1)))
             if not subset.size:
@@ -422,11 +427,12 @@ class SubsetForecaster:
             guess = fitted.normalizer.guess_slots(arrived.values[:, :, subset], subset)
             arrived = replace(arrived, slots=np.where(arrived.slots < 0, guess, arrived.slots))
         forecast = self._maker().batch(
-            arrived, subset, metadata.steps_after(begins), absent=absent, levels=self._levels(levels)
+            arrived, subset, Ahead(read.times, read.clock, read.notes), absent=absent, levels=self._levels(levels)
         )
         if not notes:
             return forecast
-        return replace(forecast, notes=batch_notes(notes, len(arrived)), window_notes=notes)
+        all_notes = (*forecast.notes, *batch_notes(notes, len(arrived)))
+        return replace(forecast, notes=all_notes, window_notes=notes)
 
     def stream(
         self,
@@ -595,6 +601,12 @@ class SubsetForecaster:
 
     # Private helpers
 
+    def _say(self, note: str) -> None:
+        """Warn about what was assumed, once for each wrapper; every forecast has the note too."""
+        if note and note not in self._said:
+            self._said.add(note)
+            warnings.warn(note, DataWarning, stacklevel=3)
+
     def _levels(self, levels: Sequence[float] | None) -> tuple[float, ...]:
         return checked_levels(self.levels if levels is None else levels)
 
@@ -609,8 +621,8 @@ class SubsetForecaster:
         absent: bool = False,
         levels: Sequence[float] | None = None,
     ) -> Forecast:
-        slots = window_slots(window, self.fitted_)
-        return self._maker().single(window, slots, neighbors, absent=absent, levels=self._levels(levels))
+        arrived = arrive_window(window, self.fitted_, self.metadata_)
+        return self._maker().single(window, arrived, neighbors, absent=absent, levels=self._levels(levels))
 
 
 def _check_positive(argument: str, value: Any) -> None:

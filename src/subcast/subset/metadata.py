@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,16 @@ from subcast.calendar import TIME_FEATURES
 from subcast.errors import DataError
 from subcast.storage import fields
 from subcast.storage.state import State
-from subcast.tables.rates import check_rate, fixed_step
+from subcast.tables.rates import check_rate
+from subcast.tables.steps import Steps
+from subcast.tables.zones import checked_zone
 from subcast.windows import Windows
 
-_FACTS = ("freq", "unit", "name", "protocol", "lookback", "horizon")
+_FACTS = ("freq", "zone", "unit", "name", "protocol", "lookback", "horizon")
 _LONGEST_RATE = 100  # letters
 _FIRST, _LAST = -9 * 10**18, 9 * 10**18  # nanoseconds since 1970: the years 1684 to 2255
+
+Times = NDArray[np.datetime64] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +30,7 @@ class TrainingMetadata:
 
     Parameters
     ----------
-    variables, time_features, freq, unit, name
+    variables, time_features, freq, zone, unit, name
         as in the training series
     protocol
         name of the data protocol of the training windows
@@ -38,6 +43,7 @@ class TrainingMetadata:
     variables: tuple[str, ...]
     time_features: tuple[str, ...]
     freq: str | None
+    zone: str | None
     unit: str
     name: str
     protocol: str
@@ -53,6 +59,7 @@ class TrainingMetadata:
             variables=series.variables,
             time_features=series.time_features,
             freq=series.freq,
+            zone=series.zone,
             unit=series.unit,
             name=series.name,
             protocol=train.protocol.name,
@@ -71,7 +78,9 @@ class TrainingMetadata:
     @classmethod
     def from_state(cls, state: State) -> TrainingMetadata:
         """Return the metadata saved in `state`; raise a DataError unless all of it fits together."""
-        freq = _stored_rate(state)
+        freq, zone = _stored_rate(state), fields.optional_text(state, "zone")
+        with fields.restoring(state):
+            zone = checked_zone(zone)
         time_features = fields.texts(state, "time_features")
         unknown = [name for name in time_features if name not in TIME_FEATURES]
         if unknown:
@@ -83,6 +92,7 @@ class TrainingMetadata:
             variables,
             time_features,
             freq,
+            zone,
             unit=fields.text(state, "unit"),
             name=fields.text(state, "name"),
             protocol=fields.text(state, "protocol"),
@@ -91,36 +101,41 @@ class TrainingMetadata:
             times=_stored_times(state),
         )
 
+    @cached_property
+    def steps(self) -> Steps:
+        """The steps of the training, on which live times are put."""
+        return Steps.of(self.freq, self.zone, self.times)
+
     @property
     def step(self) -> np.timedelta64 | None:
-        """Time from one step to the next; None without times."""
+        """The usual time from one step to the next; None without times."""
         if self.times is None or len(self.times) < 2:
             return None
         return np.median(np.diff(self.times).astype("timedelta64[ns]").view(np.int64)).astype("timedelta64[ns]")
 
-    def steps_after(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
-        """Return the times of the steps ahead, [b, h], of windows that begin at the times `begins`."""
-        return self._steps(begins, self.lookback, self.horizon)
-
-    def window_steps(self, begins: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
-        """Return the times of the steps of windows, [b, t], that begin at the times `begins`."""
-        return self._steps(begins, 0, self.lookback)
-
-    def _steps(self, begins: NDArray[np.datetime64] | None, skip: int, count: int) -> NDArray[np.datetime64] | None:
-        """Return the times of `count` steps after the first `skip`, [b, count]."""
-        if begins is None or self.step is None:
+    def window_times(self, begins: Times) -> Times:
+        """Return the times of all steps, [b, t + h], of windows that begin at times of the training's clock, [b]."""
+        if begins is None:
             return None
-        if fixed_step(self.freq) is None and self.freq is not None:  # months, business days: steps differ in length
-            rows = [_calendar(begin, skip + count, self.freq)[skip:] for begin in begins]
-            return np.array(rows, dtype="datetime64[ns]").reshape(len(begins), count)
-        first = begins.astype("datetime64[ns]")[:, None]
-        return np.asarray(first + self.step * (skip + np.arange(count)), dtype="datetime64[ns]")
+        count = self.lookback + self.horizon
+        if self.steps.freq is not None:
+            stamps = begins.astype("datetime64[ns]").view(np.int64)
+            return self.steps.ahead(stamps, 0, count).view("datetime64[ns]")
+        if self.step is None:
+            return None
+        return np.asarray(begins.astype("datetime64[ns]")[:, None] + self.step * np.arange(count), "datetime64[ns]")
+
+    def steps_after(self, begins: Times) -> Times:
+        """Return the times of the steps ahead, [b, h], of windows that begin at times of the training's clock, [b]."""
+        times = self.window_times(begins)
+        return None if times is None else times[:, self.lookback :]
 
     def next_time(self, moment: np.datetime64) -> np.datetime64 | None:
-        """Return the time of the step after a moment."""
-        if self.freq is not None and fixed_step(self.freq) is None:
-            return _calendar(moment, 2, self.freq)[1]
-        return None if self.step is None else moment + self.step
+        """Return the time of the step after a moment; None if steps have no usual length."""
+        if self.steps.freq is None:
+            return None if self.step is None else moment + self.step
+        stamp = np.array([moment], dtype="datetime64[ns]").view(np.int64)
+        return self.steps.ahead(stamp, 1, 1).view("datetime64[ns]")[0, 0]
 
     def last_times(self, starts: NDArray[np.int64]) -> NDArray[np.datetime64] | None:
         """Return the last times of the training windows that begin at the steps `starts`; NaT where the step is -1."""
@@ -140,7 +155,7 @@ def _stored_rate(state: State) -> str | None:
     return freq if freq is None else freq[:_LONGEST_RATE]
 
 
-def _stored_times(state: State) -> NDArray[np.datetime64] | None:
+def _stored_times(state: State) -> Times:
     """Return the saved times, which must increase."""
     if not fields.has_array(state, "times"):
         return None
@@ -148,11 +163,3 @@ def _stored_times(state: State) -> NDArray[np.datetime64] | None:
     if (np.diff(stamps) <= 0).any():
         raise state.damaged("its times must increase")
     return np.asarray(stamps.view("datetime64[ns]"))
-
-
-def _calendar(first: np.datetime64, count: int, freq: str) -> NDArray[np.datetime64]:
-    """Return `count` times at a calendar frequency, beginning with the first."""
-    import pandas as pd
-
-    moments: NDArray[np.datetime64] = pd.date_range(first, periods=count, freq=freq).to_numpy(dtype="datetime64[ns]")
-    return moments

@@ -51,9 +51,9 @@ class Normalizer:
         spread = np.broadcast_to(scaler.scale, (1, n)).astype(np.float64)
         used = train.series[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
         slots = slots_a_day(used.times) if daily_profile else 1
-        if slots > 1 and used.times is not None:
+        if slots > 1 and used.wall_times is not None:
             normal = (used.values - center) / spread  # [t, n]
-            mean, scale = _profile(normal, slot_of_day(used.times, slots), slots)
+            mean, scale = _profile(normal, slot_of_day(used.wall_times, slots), slots)
             center, spread = center + spread * mean, spread * scale  # [k, n]
         return cls(center.astype(np.float32), spread.astype(np.float32))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,18 @@ from subcast.subset.methods import forecast_windows
 from subcast.subset.methods.protocol import MethodForecast
 from subcast.subset.settings import Settings
 from subcast.tables.live import Recent
+from subcast.tables.steps import UserClock
 from subcast.weighting import uniform
 
 _GOOD, _FAIR = 2.0, 10.0  # largest expected gap in percent of a "good" and of a "fair" forecast
+
+
+class Ahead(NamedTuple):
+    """The times of the steps ahead as the user writes times, how that is, and notes for the forecast."""
+
+    times: NDArray[np.datetime64] | None  # [b, h]
+    clock: UserClock
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,46 +49,43 @@ class ForecastMaker:
     def single(
         self,
         window: Recent,
-        slots: NDArray[np.int64],
+        arrived: Arrived,
         neighbors: Neighbors | None,
         *,
         absent: bool,
         levels: tuple[float, ...],
     ) -> Forecast:
-        """Return the forecast of one window, with its history and the paths of its neighbors."""
+        """Return the forecast of one window (as read, and as it arrived), with its history and neighbors' paths."""
         present = np.flatnonzero(~np.isnan(window.values).all(axis=0))
-        features = None if window.features is None else window.features[None]
-        arrived = Arrived(window.values[None], features, slots)
         begins = None if window.times is None else window.times[:1]
-        times = self.metadata.steps_after(begins)
-        batch, used_neighbors = self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=neighbors)
+        ahead = Ahead(window.clock.shown(self.metadata.steps_after(begins)), window.clock, window.notes)
+        batch, used_neighbors = self._batch(arrived, present, ahead, absent=absent, levels=levels, neighbors=neighbors)
         variables = self.fitted.order(present, absent)
         index = used_neighbors.index[0][used_neighbors.index[0] >= 0]
         return replace(
             batch[0],
             history=window.values[:, variables],
-            history_times=window.times,
+            history_times=window.clock.shown(window.times),
             paths=partial(self.fitted.paths_of, index, variables) if index.size else None,
-            notes=window.notes,
         )
 
     def batch(
         self,
         arrived: Arrived,
         present: NDArray[np.int64],
-        times: NDArray[np.datetime64] | None,
+        ahead: Ahead,
         *,
         absent: bool,
         levels: tuple[float, ...],
     ) -> Forecast:
         """Return the forecasts of many windows with the same S."""
-        return self._batch(arrived, present, times, absent=absent, levels=levels, neighbors=None)[0]
+        return self._batch(arrived, present, ahead, absent=absent, levels=levels, neighbors=None)[0]
 
     def _batch(
         self,
         arrived: Arrived,
         present: NDArray[np.int64],
-        times: NDArray[np.datetime64] | None,
+        ahead: Ahead,
         *,
         absent: bool,
         levels: tuple[float, ...],
@@ -112,15 +119,17 @@ class ForecastMaker:
             bounds=bounds,
             observed=observed,
             observed_share=has_reading.mean(axis=(1, 2)) * share,
-            times=times,
+            times=ahead.times,
+            zone=ahead.clock.zone,
             neighbor_index=starts,
             neighbor_distance=method_forecast.neighbors.distance,
             weights=method_forecast.weights,
-            neighbor_times=self.metadata.last_times(starts),
+            neighbor_times=ahead.clock.shown(self.metadata.last_times(starts), past=True),
             quality=_quality(complete, gap, read_share, self._least_share()),
             expected_gap=0.0 if complete else gap,
             freq=self.metadata.freq,
             unit=self.metadata.unit,
+            notes=ahead.notes,
         )
         return forecast, method_forecast.neighbors
 

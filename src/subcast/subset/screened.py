@@ -16,8 +16,7 @@ from subcast.limits_learning import learn_limits
 from subcast.names import plural
 from subcast.storage import fields
 from subcast.storage.state import State
-from subcast.subset.arrived import Arrived, Begins
-from subcast.subset.metadata import TrainingMetadata
+from subcast.subset.arrived import Arrived
 from subcast.tables.live import Recent
 from subcast.windows import Windows
 
@@ -117,7 +116,7 @@ def screen_recent(window: Recent, limits: Limits | None, *, strict: bool) -> Rec
     values, causes = limits.screen(window.values)
     if causes is None:
         return window
-    notes = limits.notes(window.values, causes, window.times)
+    notes = limits.notes(window.values, causes, window.clock.wall(window.times))
     if strict:
         refuse_beyond("recent", notes)
     if np.isnan(values).all():
@@ -128,13 +127,15 @@ def screen_recent(window: Recent, limits: Limits | None, *, strict: bool) -> Rec
 def screen_arrived(
     arrived: Arrived,
     subset: NDArray[np.int64],
-    begins: Begins,
-    metadata: TrainingMetadata,
+    times: NDArray[np.datetime64] | None,
     limits: Limits | None,
     *,
     strict: bool,
 ) -> tuple[Arrived, dict[int, tuple[str, ...]]]:
-    """Return windows without readings of S beyond the limits, and notes by the number of the window."""
+    """Return windows without readings of S beyond the limits, and notes by the number of the window.
+
+    `times` [b, t] are those of the readings as the user's clock shows them, for the notes.
+    """
     if limits is None or not len(arrived):
         return arrived, {}
     chosen = limits if len(subset) == len(limits.variables) else limits.select(subset)
@@ -143,10 +144,9 @@ def screen_arrived(
     if causes is None:
         return arrived, {}
     touched = np.flatnonzero((causes > 0).any(axis=(1, 2)))
-    times = None if begins is None else metadata.window_steps(begins[touched])
     notes = {
-        int(window): chosen.notes(used[window], causes[window], None if times is None else times[place])
-        for place, window in enumerate(touched)
+        int(window): chosen.notes(used[window], causes[window], None if times is None else times[window])
+        for window in touched
     }
     if strict:
         refuse_beyond(f"window {touched[0]}", notes[int(touched[0])])

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subcast.calendar import slot_of_day, time_features_of
-from subcast.errors import InputError
+from subcast.axes import check_whole
+from subcast.calendar import time_features_of
+from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors
 from subcast.retrieval.protocol import BankStream
-from subcast.subset.arrived import window_slots
+from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
 from subcast.subset.screened import refuse_all, refuse_beyond
 from subcast.tables.convention import NumberFormat
+from subcast.tables.dates import read_time
 from subcast.tables.live import Recent, read_recent
+from subcast.tables.lookback import refuse_off_step
+from subcast.tables.policy import Strict
+from subcast.tables.rates import moment_text
 from subcast.tables.rows import holds_truth
+from subcast.tables.steps import REPEATED_HOUR, UserClock
+from subcast.tables.zones import HOUR, nearest_moment, repeated_hour, time_index, wall_clock
+
+
+class Arrival(NamedTuple):
+    """When a step came: its time on the training's clock, how the user writes times, and what was done about it."""
+
+    stamp: int | None
+    clock: UserClock
+    moved: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class ForecastStream:
@@ -47,11 +64,15 @@ class ForecastStream:
         self._raw = np.full((fitted.lookback, fitted.n), np.nan, dtype=np.float32)  # as they came
         self._values = self._raw  # without those beyond the limits
         self._causes: NDArray[np.uint8] | None = None  # why they are beyond the limits
-        self._times: list[np.datetime64] = []
+        self._times = np.zeros(0, dtype=np.int64)  # of the steps in memory, on the training's clock
+        self._moved = np.zeros(fitted.lookback, dtype=np.int64)
+        self._notes: list[tuple[str, ...]] = [()] * fitted.lookback
+        self._clock = UserClock(metadata.zone, metadata.zone)
+        self._said: set[str] = set()
         self._count = 0
         self._search: BankStream | None = None
         self._present = np.zeros(0, dtype=np.int64)
-        self._first_slot = 0  # slot of the first step of the window that was searched last
+        self._slots = np.zeros(fitted.lookback, dtype=np.int64)  # of the window that was searched last
         self._neighbors: Neighbors | None = None
 
     def __len__(self) -> int:
@@ -65,8 +86,9 @@ class ForecastStream:
 
     @property
     def last_time(self) -> np.datetime64 | None:
-        """The time of the last step; None without times."""
-        return self._times[-1] if self._times else None
+        """The time of the last step, in UTC if the times that came last have a zone; None without times."""
+        shown = self._clock.shown(self._times[-1:].view("datetime64[ns]"))
+        return shown[0] if shown is not None and shown.size else None
 
     def push(
         self,
@@ -85,7 +107,9 @@ class ForecastStream:
             a mapping or Series of names to readings, or an array [n] in the variables' order; a variable that is left
             out or NaN is absent
         time
-            the time of the step; needed at the first step if the model or the daily profile needs times, then optional
+            the time of the step, in any zone; needed at the first step if the model or the daily profile needs times,
+            then optional. As in `SubsetForecaster.predict`, a time that is a little off the steps of the training is
+            moved to the nearest one
         absent, levels
             as in `SubsetForecaster.predict`
         strict
@@ -101,8 +125,37 @@ class ForecastStream:
             if the step is invalid, and then it is not added; or if none of the last `lookback` steps has a reading,
             and then it is
         """
-        self._add(self._row(step), time, strict)
+        row = self._row(step)
+        if time is None:
+            self._add(row, Arrival(self._following_time(), self._clock), strict)
+        else:
+            stamp, moved, clock = self._own_time(time)
+            self._add_timed(row, Arrival(stamp, clock, moved), strict)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
+
+    def late(self, step: Any, time: Any = None, *, back: int | None = None) -> None:
+        """Put readings that arrive late into a step that was added before, as if they had come in time.
+
+        Readings of the step that are given replace those in memory; the others stay.
+
+        Parameters
+        ----------
+        step
+            the readings, as `push` takes them
+        time
+            the time of the step, one of the last `lookback`
+        back
+            the step by its number instead, for a stream without times: 0 the last, 1 the one before, ...
+        """
+        row = self._row(step)
+        if (time is None) == (back is None):
+            raise InputError("late needs the time of the step, or back= (0 the last step, 1 the one before): give one")
+        position = self._position_back(back) if back is not None else self._position_of(time)
+        raw = self._raw.copy()
+        raw[position] = np.where(np.isnan(row), raw[position], row)
+        self._raw = raw
+        self._values, self._causes = self._screen(raw)
+        self._search, self._neighbors = None, None  # all steps are searched again
 
     def extend(
         self,
@@ -145,19 +198,30 @@ class ForecastStream:
             recent,
             variables=self._metadata.variables,
             lookback=None,
-            freq=self._metadata.freq,
+            steps=self._metadata.steps,
             names=names,
             times=times,
             numbers=NumberFormat(decimal, thousands),
         )
+        self._say(window.clock.note)
         before = dict(self.__dict__)
         try:
-            for number, row in enumerate(window.values):
-                self._add(row, None if window.times is None else window.times[number], strict)
+            self._add_rows(window, strict)
         except InputError:
             self.__dict__.update(before)
             self._search = None  # it has the steps that were added
             raise
+
+    def _add_rows(self, window: Recent, strict: bool | None) -> None:
+        """Add the steps of a table."""
+        notes = tuple(note for note in window.notes if note not in (window.clock.note, self._moved_note(window.moved)))
+        stamps = None if window.times is None else window.times.view(np.int64)
+        for number, row in enumerate(window.values):
+            if stamps is None:
+                self._add(row, Arrival(self._following_time(), self._clock), strict)
+            else:
+                arrival = Arrival(int(stamps[number]), window.clock, int(window.moved[number]), notes)
+                self._add_timed(row, arrival, strict, window.clock.shift if number == 0 else 0)
 
     def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
         """Forecast from the last steps without adding one; the stream is not changed."""
@@ -171,89 +235,136 @@ class ForecastStream:
             refuse_all("the stream", notes)
         if not present.size:
             raise InputError(f"none of the last {self._fitted.lookback} steps has a reading: nothing can be forecast")
+        window = self._window()
+        arrived = arrive_window(window, self._fitted, self._metadata)
         if self._neighbors is None:
-            self._neighbors = self._nearest(present)
-        window = Recent(self._values, self._window_times(), self._features(), notes)
+            self._neighbors = self._nearest(arrived, present)
         chosen_levels = self._levels if levels is None else checked_levels(levels)
-        slots = window_slots(window, self._fitted)
-        return self._maker.single(window, slots, self._neighbors, absent=absent, levels=chosen_levels)
+        return self._maker.single(window, arrived, self._neighbors, absent=absent, levels=chosen_levels)
 
-    def readings(self) -> tuple[NDArray[np.float32], NDArray[np.datetime64] | None]:
-        """Return the steps in memory [t, n] and their times [t], from which a stream can be started again."""
+    def readings(self) -> tuple[NDArray[np.float32], Any]:
+        """Return the steps in memory [t, n] and their times [t], from which a stream can be started again.
+
+        The times are an array, or a pandas index in the zone of the training if it had one; None without times.
+        """
         steps = min(self._count, self._fitted.lookback)
-        times = np.array(self._times[-steps:], dtype="datetime64[ns]") if self._times else None
+        times = self._times[-steps:].view("datetime64[ns]") if self._times.size else None
+        if times is not None and self._metadata.zone is not None:
+            return self._raw[len(self._raw) - steps :].copy(), time_index(times, self._metadata.zone)
         return self._raw[len(self._raw) - steps :].copy(), times
 
-    def _add(self, row: NDArray[np.float32], time: Any, strict: bool | None = None) -> None:
+    def _add_timed(self, row: NDArray[np.float32], arrival: Arrival, strict: bool | None, shift: int = 0) -> None:
+        """Add a step at a time of the training's clock, once it is checked against the steps before.
+
+        `shift` is the change of the user's clock since the step before, where the table shows it.
+        """
+        stamp, clock = int(arrival.stamp or 0), arrival.clock
+        if clock.offset is not None and clock.zone is not None and self._clock.offset is not None:
+            shift = clock.offset - self._clock.offset
+        elif not shift and clock.zone is None and self._metadata.zone is None:
+            shift = self._set_back(stamp)
+            arrival = arrival._replace(notes=(*arrival.notes, REPEATED_HOUR)) if shift else arrival
+        times = self._times + np.int64(shift)
+        self._check_follows(stamp, times)
+        self._add(row, arrival, strict, times)
+
+    def _add(
+        self,
+        row: NDArray[np.float32],
+        arrival: Arrival,
+        strict: bool | None,
+        times: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add a step; `times` are those of the steps before, where clocks were set since."""
         raw = np.concatenate([self._raw[1:], row[None]])
-        values, causes = (raw, None) if self._maker.limits is None else self._maker.limits.screen(raw)
+        values, causes = self._screen(raw)
         if causes is not None and (self._strict if strict is None else strict):
-            self._refuse_beyond(raw, causes, time)
-        self._add_time(time)
+            self._refuse_beyond(raw, causes, arrival)
         if not (self._causes is None and causes is None) and not _same(self._values[1:], values[:-1]):
             self._search = None  # an earlier step is judged otherwise now
         self._raw, self._values, self._causes = raw, values, causes
+        if arrival.stamp is not None:
+            before = self._times if times is None else times
+            self._times = np.append(before, arrival.stamp)[-self._fitted.lookback :]
+        self._clock = arrival.clock
+        self._moved = np.append(self._moved[1:], arrival.moved)
+        self._notes = [*self._notes[1:], arrival.notes]
         self._count += 1
         self._neighbors = None
         if self.ready:
             present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
             if present.size:
-                self._neighbors = self._nearest(present)
+                arrived = arrive_window(self._window(), self._fitted, self._metadata)
+                self._neighbors = self._nearest(arrived, present)
             else:
                 self._search = None
 
-    def _refuse_beyond(self, raw: NDArray[np.float32], causes: NDArray[np.uint8], time: Any) -> None:
+    def _screen(self, raw: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.uint8] | None]:
+        """Return readings without those beyond the limits, and why they are."""
+        return (raw, None) if self._maker.limits is None else self._maker.limits.screen(raw)
+
+    def _refuse_beyond(self, raw: NDArray[np.float32], causes: NDArray[np.uint8], arrival: Arrival) -> None:
         """Raise if the last step has a reading beyond the limits."""
         limits = self._maker.limits
         if limits is None or not causes[-1].any():
             return
-        moment = self._following_time() if time is None else self._checked_time(time)
-        times = None if moment is None else np.array([moment], dtype="datetime64[ns]")
+        times = None
+        if arrival.stamp is not None:
+            times = arrival.clock.wall(np.array([arrival.stamp]).view("datetime64[ns]"))
         refuse_beyond("step", limits.notes(raw[-1:], causes[-1:], times))
 
     def _limit_notes(self) -> tuple[str, ...]:
         """Return the notes about readings in memory that are beyond the limits."""
         limits = self._maker.limits
-        return (
-            ()
-            if limits is None or self._causes is None
-            else limits.notes(self._raw, self._causes, self._window_times())
+        if limits is None or self._causes is None:
+            return ()
+        return limits.notes(self._raw, self._causes, self._clock.wall(self._window_times()))
+
+    def _window(self) -> Recent:
+        """Return the steps in memory as `predict` would read them."""
+        notes = dict.fromkeys(note for step in self._notes for note in step)
+        said = (
+            self._clock.note if self._times.size else "",
+            *notes,
+            self._moved_note(self._moved),
+            *self._limit_notes(),
+        )
+        times = self._window_times()
+        return Recent(
+            self._values, times, self._features(times), tuple(note for note in said if note), self._clock, self._moved
         )
 
-    def _nearest(self, present: NDArray[np.int64]) -> Neighbors:
+    def _moved_note(self, moved: NDArray[np.int64]) -> str:
+        return self._metadata.steps.moved_note(moved)
+
+    def _say(self, note: str) -> None:
+        """Warn about what was assumed, once for each stream; every forecast has the note too."""
+        if note and note not in self._said:
+            self._said.add(note)
+            warnings.warn(note, DataWarning, stacklevel=4)
+
+    def _nearest(self, arrived: Arrived, present: NDArray[np.int64]) -> Neighbors:
         """Return the neighbors of the steps in memory; only the last step is searched while S stays the same."""
         fitted = self._fitted
-        slots = self._slots(present)
-        follows_last = slots[0] == (self._first_slot + 1) % fitted.normalizer.slots  # a guessed time of day may jump
+        slots = fitted.slots(arrived, fitted.lookback)[0]  # [t]
+        follows_last = np.array_equal(slots[:-1], self._slots[1:])  # clocks may be set, a guessed time of day may jump
         search_all = self._search is None or not np.array_equal(present, self._present) or not follows_last
-        self._first_slot = int(slots[0])
+        self._slots = slots
         if search_all:
             k = min(self._settings.neighbors, len(fitted.bank))
             self._search = fitted.bank.stream(present, k, self._settings.exponent)
             self._present = present
+        shared = fitted.shared(arrived)  # [1, t, g]
         neighbors = None
         for position in range(0 if search_all else fitted.lookback - 1, fitted.lookback):
             step = self._values[None, position : position + 1, present]
             normal = fitted.normalizer.normalize(step, slots[None, position : position + 1], present)
-            neighbors = self._search.push(normal[0, 0], shared=self._shared(position, slots))  # type: ignore[union-attr]
+            neighbors = self._search.push(  # type: ignore[union-attr]
+                normal[0, 0], shared=None if shared is None else shared[0, position]
+            )
         if neighbors is None:
             raise RuntimeError("the bank's stream returned no neighbors after a full window")
         return neighbors
-
-    def _slots(self, present: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the slots of the day of the steps in memory, [t]."""
-        fitted = self._fitted
-        if fitted.normalizer.slots == 1:
-            return np.zeros(fitted.lookback, dtype=np.int64)
-        times = self._window_times()
-        if times is not None:
-            return slot_of_day(times, fitted.normalizer.slots)
-        first = fitted.normalizer.guess_slots(self._values[None][:, :, present], present)
-        return (first[0] + np.arange(fitted.lookback)) % fitted.normalizer.slots
-
-    def _shared(self, position: int, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        features = self._features()
-        return self._fitted.shared_at(None if features is None else features[position], slots[position])
 
     def _row(self, step: Any) -> NDArray[np.float32]:
         """Return one step over all variables, NaN where there is no reading."""
@@ -291,56 +402,125 @@ class ForecastStream:
             )
         return row
 
-    def _add_time(self, time: Any) -> None:
-        """Store the time of the step; by default one step after the last."""
-        moment = self._following_time() if time is None else self._checked_time(time)
-        if moment is None:
-            return
-        lookback = self._fitted.lookback
-        self._times = [*self._times[-lookback + 1 :], moment] if lookback > 1 else [moment]
-
-    def _following_time(self) -> np.datetime64 | None:
-        if not self._times:
+    def _following_time(self) -> int | None:
+        """Return the time of a step that comes without one: one step after the last."""
+        if not self._times.size:
             if self._metadata.time_features:
                 raise InputError(
                     f"time is needed at the first step: the model looks at {self._metadata.time_features[0]}"
                 )
             return None
-        next_time = self._metadata.next_time(self._times[-1])
+        next_time = self._metadata.next_time(self._times[-1:].view("datetime64[ns]")[0])
         if next_time is None:
             raise InputError("time is needed at every step: the wrapper was fitted on a single step")
-        return next_time
+        return int(next_time.astype(np.int64))
 
-    def _checked_time(self, time: Any) -> np.datetime64:
-        try:
-            moment = np.datetime64(time, "ns")
-        except (TypeError, ValueError):
-            raise InputError(f"time must be a moment such as '2024-01-01 12:00', got {time!r}") from None
-        if self._count and not self._times:
+    def _own_time(self, time: Any) -> tuple[int, int, UserClock]:
+        """Return a time on the training's clock and on its steps, by how much it was moved, and the user's clock."""
+        steps = self._metadata.steps
+        stamp, zone = read_time(time, steps.zone)
+        assumed = zone is None and steps.zone is not None
+        if assumed:
+            near = self._following_time() if self._times.size else None
+            stamp, zone = self._moment_of(stamp, near), steps.zone
+        stamps, clock = steps.on_own_clock(np.array([stamp]), zone, assumed=assumed)
+        self._say(clock.note)
+        if steps.freq is None:
+            return int(stamps[0]), 0, clock
+        snapped = steps.snap(stamps)
+        if snapped.off[0]:
+            self._refuse_off_step(int(stamps[0]))
+        return int(snapped.stamps[0]), int(snapped.moved[0]), clock
+
+    def _moment_of(self, wall: int, near: int | None) -> int:
+        """Return the moment of a time without a zone on the clock of the training's zone."""
+        zone = str(self._metadata.zone)
+        moment = nearest_moment(wall, zone, near)
+        if moment is None:
+            Strict("the stream", zone=zone).skipped_times(moment_text(wall), 1, zone)
+            raise AssertionError("a skipped time is refused")
+        return moment
+
+    def _set_back(self, stamp: int) -> int:
+        """Return by how much clocks were set before a time that goes back, 0 if they were not."""
+        step = self._metadata.steps.step
+        if not self._times.size or stamp > self._times[-1] or step is None or step > HOUR:
+            return 0
+        found = repeated_hour(int(self._times[-1]), stamp)
+        return 0 if found is None else -found.back
+
+    def _check_follows(self, stamp: int, times: NDArray[np.int64]) -> None:
+        """Raise unless a time is one step after the last of the times before."""
+        if self._count and not times.size:
             raise InputError(
                 "time was not given at earlier steps of this stream: start a new stream and give it from the first step"
             )
-        if self._times and moment <= self._times[-1]:
+        if not times.size:
+            return
+        here, last = self._text(stamp), self._text(times[-1])
+        if stamp <= times[-1]:
             raise InputError(
-                f"time must increase: {moment} is not after {self._times[-1]}, the time of the previous step"
+                f"time must increase: {here} is not after {last}, the time of the previous step; put a late reading "
+                "into its step with late(step, time)"
             )
-        expected = self._metadata.next_time(self._times[-1]) if self._times else None
-        if expected is not None and moment != expected:
-            step = self._metadata.freq or self._metadata.step
+        steps = self._metadata.steps
+        expected = None if steps.freq is None else steps.ahead(times[-1:], 1, 1)[0, 0]
+        if expected is not None and stamp != expected:
             raise InputError(
-                f"time jumped from {self._times[-1]} to {moment}, and steps are {step} apart: push a step of NaN for "
-                "each missing step, or start a new stream"
+                f"time jumped from {last} to {here}, and steps are {steps.freq} apart: push a step of NaN for each "
+                "missing step, or start a new stream"
             )
-        return moment
+
+    def _refuse_off_step(self, stamp: int) -> NoReturn:
+        steps = self._metadata.steps
+        if not self._times.size:
+            refuse_off_step(stamp, steps, "the stream")
+        raise InputError(
+            f"time jumped from {self._text(self._times[-1])} to {self._text(stamp)}, between two steps, which are "
+            f"{steps.freq} apart: push the readings of each step, or start a new stream"
+        )
+
+    def _text(self, stamp: int | np.int64) -> str:
+        return moment_text(stamp, zone=self._metadata.zone)
+
+    def _position_back(self, back: int) -> int:
+        steps = min(self._count, self._fitted.lookback)
+        check_whole("back", back, low=0)
+        if back >= steps:
+            raise InputError(f"back must be below {steps}, the number of steps in memory, got {back}")
+        return self._fitted.lookback - 1 - back
+
+    def _position_of(self, time: Any) -> int:
+        """Return the position of a time among the steps in memory."""
+        if not self._times.size:
+            raise InputError("this stream has no times: name the step of a late reading with back=")
+        stamp = self._late_time(time)
+        found = np.flatnonzero(self._times == stamp)
+        if found.size:
+            return self._fitted.lookback - self._times.size + int(found[0])
+        first, last = self._text(self._times[0]), self._text(self._times[-1])
+        if stamp > self._times[-1]:
+            raise InputError(f"time {self._text(stamp)} is not late: the last step is {last}; add it with push")
+        if stamp < self._times[0]:
+            raise InputError(
+                f"time {self._text(stamp)} is too late: the stream keeps {self._times.size} steps, from {first} to {last}"
+            )
+        raise InputError(f"time {self._text(stamp)} is not one of the steps in memory, from {first} to {last}")
+
+    def _late_time(self, time: Any) -> int:
+        """Return the time of a late step on the training's clock."""
+        stamp, _, clock = self._own_time(time)
+        if clock.zone is not None and clock.offset is not None and self._clock.offset is not None:
+            stamp += self._clock.offset - clock.offset  # clocks were set since
+        return stamp
 
     def _window_times(self) -> NDArray[np.datetime64] | None:
-        return np.array(self._times, dtype="datetime64[ns]") if len(self._times) == self._fitted.lookback else None
+        return self._times.view("datetime64[ns]") if len(self._times) == self._fitted.lookback else None
 
-    def _features(self) -> NDArray[np.float32] | None:
-        times = self._window_times()
+    def _features(self, times: NDArray[np.datetime64] | None) -> NDArray[np.float32] | None:
         if not self._metadata.time_features or times is None:
             return None
-        return time_features_of(times, self._metadata.time_features)
+        return time_features_of(wall_clock(times, self._metadata.zone), self._metadata.time_features)
 
 
 def _same(first: NDArray[np.float32], second: NDArray[np.float32]) -> bool:

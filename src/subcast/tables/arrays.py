@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
@@ -14,6 +13,7 @@ from subcast.tables.rows import Rows
 
 if TYPE_CHECKING:
     from subcast.tables.convention import NumberFormat
+    from subcast.tables.dates import ReadTimes
 
 
 def array_rows(
@@ -44,10 +44,11 @@ def array_rows(
     readings = _readings(values, names, policy, last, numbers)
     if times is None:
         return Rows(names, readings, len(values))
-    stamps, readable = _stamps(times, len(values), policy)
-    if not readable.all():
-        stamps, readings = stamps[readable], readings[readable[-len(readings) :]]
-    return Rows(names, readings, len(stamps), stamps)
+    read = read_times(times, len(values), policy)
+    stamps = read.stamps[read.readable]
+    if len(stamps) < len(values):
+        readings = readings[read.readable[len(values) - len(readings) :]]
+    return Rows(names, readings, len(stamps), stamps, zone=read.zone, assumed=read.assumed)
 
 
 def _readings(
@@ -67,12 +68,16 @@ def _readings(
     return frame_numbers(pd.DataFrame(recent, columns=list(names)), policy, convention, told=numbers.given)
 
 
-def _stamps(times: Any, rows: int, policy: Policy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def read_times(times: Any, rows: int, policy: Policy) -> ReadTimes:
+    """Return the times [t] of the rows of an array, given in any form."""
     import pandas as pd
 
     from subcast.tables.dates import readable_stamps
 
-    column = pd.Series(times)
+    try:
+        column = pd.Series(times)
+    except (TypeError, ValueError):
+        raise InputError(f"times must be moments such as '2024-01-31 12:00', got {times!r}") from None
     if len(column) != rows:
         raise InputError(f"times must have one entry for each of the {rows} rows of {policy.source}, got {len(column)}")
     return readable_stamps(column, policy)

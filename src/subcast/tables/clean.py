@@ -17,6 +17,7 @@ from subcast.tables.frames import Columns, frame_rows
 from subcast.tables.grid import to_grid
 from subcast.tables.policy import Repair
 from subcast.tables.rows import Rows
+from subcast.tables.zones import checked_zone
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Table:
     times: NDArray[np.datetime64] | None  # [t]
     freq: str | None
     repairs: tuple[str, ...] = ()
+    zone: str | None = None
     graph: NDArray[np.float32] | None = None  # [n, n]
     positions: NDArray[np.float32] | None = None  # [n, 2]
     time_features: tuple[str, ...] = ()
@@ -43,6 +45,7 @@ def frame_to_table(
     value: str | None = None,
     freq: str | None = None,
     numbers: NumberFormat | None = None,
+    zone: str | None = None,
     repairs: Sequence[str] = (),
     source: str = "the frame",
 ) -> Table:
@@ -61,12 +64,14 @@ def frame_to_table(
         the rate as pandas writes it, found from the times by default
     numbers
         how numbers are written as text, found from all of them by default
+    zone
+        the zone that the times are kept in; those that are written without a zone are read in it
     repairs
         what was repaired before
     source
         what to call the frame in messages
     """
-    policy = Repair(source, repairs)
+    policy = Repair(source, repairs, checked_zone(zone))
     rows = frame_rows(frame, policy, Columns(time, id, value, numbers=numbers or NumberFormat()))
     if freq is not None and rows.stamps is None:
         raise DataError(f"freq={freq!r} was given, but {source} has no times: name their column with time=")
@@ -95,9 +100,10 @@ def rows_to_table(rows: Rows, policy: Repair, freq: str | None = None) -> Table:
         steps, n = rows.values.shape
         raise DataError(f"{policy.source} has {steps} rows of {n} variables: there is nothing to read")
     values = policy.infinite_readings(rows.values, rows.names)
-    times, rate = None, None
+    times, rate, zone = None, None, None
     if rows.stamps is not None:
-        grid = to_grid(rows.stamps, values, freq, stamps=not rows.counted, source=policy.source)
+        zone = None if rows.zone is None else policy.zone or rows.zone
+        grid = to_grid(rows.stamps, values, freq, stamps=not rows.counted, source=policy.source, zone=zone)
         values, rate = grid.values, grid.freq
         policy.notes.extend(grid.repairs)
         if not rows.counted:
@@ -105,7 +111,7 @@ def rows_to_table(rows: Rows, policy: Repair, freq: str | None = None) -> Table:
     policy.notes.extend(_remarks(values, rows.names))
     if policy.notes:
         warnings.warn(f"{policy.source}: {'; '.join(policy.notes)}", DataWarning, stacklevel=3)
-    return Table(values, tuple(rows.names), times, rate, tuple(policy.notes))
+    return Table(values, tuple(rows.names), times, rate, tuple(policy.notes), zone)
 
 
 def _remarks(values: NDArray[np.float32], variables: Sequence[str]) -> list[str]:

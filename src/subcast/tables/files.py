@@ -36,6 +36,7 @@ def read_table(
     key: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    zone: str | None = None,
 ) -> Table:
     """Read a file of readings.
 
@@ -43,7 +44,7 @@ def read_table(
     ----------
     path
         a .csv, .tsv or .txt file (plain, .gz, .bz2 or .xz), .parquet, .h5 (as pandas writes it) or .npz
-    time, id, value, freq
+    time, id, value, freq, zone
         as in `frame_to_table`
     key
         which table of an HDF5 file, or which array of an NPZ file; needed when there are several
@@ -60,7 +61,7 @@ def read_table(
         raise DataError(f"{path.name} is empty: there is nothing to read")
     kind = kind_of(path)
     if kind == "npz":
-        return read_npz(path, key, freq)
+        return read_npz(path, key, freq, zone)
     repairs: list[str] = []
     if kind == "text":
         frame = read_text(path, repairs, time=time, id=id, numbers=numbers)
@@ -69,7 +70,7 @@ def read_table(
     else:
         frame = read_hdf5_frame(path, key)
     return frame_to_table(
-        frame, time=time, id=id, value=value, freq=freq, numbers=numbers, repairs=repairs, source=path.name
+        frame, time=time, id=id, value=value, freq=freq, numbers=numbers, zone=zone, repairs=repairs, source=path.name
     )
 
 

@@ -27,7 +27,7 @@ dates before 1678, after 2262   unreadable
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from subcast.names import refuse_unknown_names
 from subcast.tables.convention import NumberFormat
-from subcast.tables.dates import check_readable, is_time_name, looks_like_times, readable_stamps
+from subcast.tables.dates import ReadTimes, check_readable, is_time_name, looks_like_times, readable_stamps
 from subcast.tables.flatten import flat_frame, name_of
 from subcast.tables.labels import index_columns, label_notes
 from subcast.tables.numbers import frame_convention, frame_numbers
@@ -120,10 +120,11 @@ def _wide_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
         policy.notes.extend(label_notes(names, values))
     if times is None:
         return Rows(names, values, len(rest), steps, counted=steps is not None)
-    stamps, readable = readable_stamps(times, policy)
-    if not readable.all():
-        stamps, values = stamps[readable], values[readable[-len(values) :]]
-    return Rows(names, values, len(stamps), stamps)
+    read = readable_stamps(times, policy)
+    stamps = read.stamps[read.readable]
+    if len(stamps) < len(times):
+        values = values[read.readable[len(times) - len(values) :]]
+    return Rows(names, values, len(stamps), stamps, zone=read.zone, assumed=read.assumed)
 
 
 def _refuse_dates_as_columns(names: list[str], policy: Policy) -> None:
@@ -138,12 +139,8 @@ def _long_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
     frame, id_column, time, value = _long_columns(frame, policy, columns)
     named = _named_rows(frame[id_column], policy)
     counted = counts_steps(frame[time], policy)
-    if counted:
-        readable = check_readable(frame[time].isna().to_numpy(), frame[time], policy)
-        stamps = frame[time].fillna(0).to_numpy(dtype=np.int64)
-    else:
-        stamps, readable = readable_stamps(frame[time], policy)
-    usable = named & readable
+    read = _counted_times(frame[time], policy) if counted else _long_times(frame, id_column, time, policy)
+    usable = named & read.readable
     if len(frame) and not usable.any():
         raise policy.error(
             f"{policy.source} has no row with both a name in {id_column!r} and a readable time in {time!r}"
@@ -151,8 +148,8 @@ def _long_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
     ids, names = _variables_of(frame[id_column][usable])
     if columns.variables is not None:
         refuse_unknown_names(names, columns.variables, policy.source)
-    moments, steps = np.unique(stamps[usable], return_inverse=True)
-    _check_repeats(steps, ids, names, moments, counted, policy)
+    moments, steps = np.unique(read.stamps[usable], return_inverse=True)
+    _check_repeats(steps, ids, names, lambda step: moment_text(moments[step], counted, read.zone), policy)
     first = 0 if last is None else max(0, moments.size - last)
     recent = np.ones(len(frame), dtype=bool)
     recent[usable] = steps >= first  # older rows are not read at all
@@ -161,7 +158,17 @@ def _long_rows(frame: pd.DataFrame, policy: Policy, columns: Columns, last: int 
     readings = frame_numbers(rows, policy, convention, told=columns.numbers.given)[:, 0]
     kept = steps >= first
     values = _pivot(readings[usable[recent]], steps[kept] - first, ids[kept], (moments.size - first, len(names)))
-    return Rows(names, values, moments.size, moments, counted)
+    return Rows(names, values, moments.size, moments, counted, zone=read.zone, assumed=read.assumed)
+
+
+def _counted_times(column: pd.Series[Any], policy: Policy) -> ReadTimes:
+    readable = check_readable(column.isna().to_numpy(), column, policy)
+    return ReadTimes(column.fillna(0).to_numpy(dtype=np.int64), readable)
+
+
+def _long_times(frame: pd.DataFrame, id_column: str, time: str, policy: Policy) -> ReadTimes:
+    groups = pd.factorize(frame[id_column])[0].astype(np.int64)
+    return readable_stamps(frame[time], policy, groups)
 
 
 def _long_columns(frame: pd.DataFrame, policy: Policy, columns: Columns) -> tuple[pd.DataFrame, str, str, str]:
@@ -206,8 +213,7 @@ def _check_repeats(
     steps: NDArray[np.int64],
     ids: NDArray[np.int64],
     names: list[str],
-    moments: NDArray[np.int64],
-    counted: bool,
+    moment_of: Callable[[np.int64], str],
     policy: Policy,
 ) -> None:
     """Report readings that repeat a variable and time to the policy."""
@@ -216,7 +222,7 @@ def _check_repeats(
     if count:
         _, first, repeats = np.unique(cells, return_index=True, return_counts=True)
         row = int(first[np.argmax(repeats > 1)])
-        policy.repeated_readings(names[ids[row]], moment_text(moments[steps[row]], counted), count)
+        policy.repeated_readings(names[ids[row]], moment_of(steps[row]), count)
 
 
 def _pivot(

@@ -9,6 +9,8 @@ rows without a time       dropped, unless they are half of the rows or more
 rows out of order         sorted (rows of equal time keep their order)
 repeated times            merged into one row; of several readings of one variable the last one is kept; refused
                           when half of the rows repeat a time with other readings, as a long table does
+days and longer steps     of times with a zone are counted on its wall clock, so that a day may have 23 or 25 hours;
+                          steps between an hour and a day on whichever of wall clock and UTC they fit
 a calendar rate           kept (whatever pandas infers from the times; years, quarters, months and business days
                           also with gaps)
 a commonest step          taken as the rate when it makes up half of all steps or more
@@ -41,11 +43,13 @@ from subcast.tables.rates import (
     calendar_positions,
     check_rate,
     commonest_step,
+    counts_on_wall,
     fixed_step,
     jitter_limit,
     moment_text,
     step_name,
 )
+from subcast.tables.zones import HOUR, sets_clocks, to_moments, wall_clock
 
 MAX_GROWTH = 10
 """A grid may hold this many times the rows of the table; with more, one of the times must be wrong by years."""
@@ -79,7 +83,13 @@ class Grid:
 
 
 def to_grid(
-    times: Times, values: Values, freq: str | None = None, *, stamps: bool = True, source: str = "the table"
+    times: Times,
+    values: Values,
+    freq: str | None = None,
+    *,
+    stamps: bool = True,
+    source: str = "the table",
+    zone: str | None = None,
 ) -> Grid:
     """Put readings on the regular grid of their times.
 
@@ -95,6 +105,8 @@ def to_grid(
         whether `times` are moments (else step numbers)
     source
         what to call the table in messages
+    zone
+        the zone of the times, which are in UTC then
 
     Examples
     --------
@@ -111,14 +123,34 @@ def to_grid(
     times, values = _sort(times, values, policy.notes)
     _refuse_long(times, values, source)
     times, values = merge_equal(times, values, policy.notes)
+    on_wall = stamps and zone is not None and _counts_on_wall(times, freq, zone)
+    if on_wall:
+        times = wall_clock(times.view("datetime64[ns]"), zone).view(np.int64)
     freq, step = _find_rate(times, stamps) if freq is None else (freq, check_rate(freq))
     if freq is None:
-        return Grid(times, values, None, tuple(policy.notes))
-    if step is None:
+        pass
+    elif step is None:
         times, values = _to_calendar(times, values, freq, policy.notes)
     else:
         times, values = _to_fixed_step(times, values, step, freq, policy.notes, stamps=stamps)
+    if on_wall and zone is not None:
+        times = to_moments(times, zone, in_order=False).moments
     return Grid(times, values, freq if stamps else None, tuple(policy.notes))
+
+
+def _counts_on_wall(times: Times, freq: str | None, zone: str) -> bool:
+    """Return whether the steps of moments are regular on the wall clock of their zone rather than in UTC."""
+    if not sets_clocks(zone) or times.size < 2:
+        return sets_clocks(zone) and freq is not None and check_rate(freq) is None
+    step = commonest_step(times)[0] if freq is None else check_rate(freq)
+    if step is None:
+        return True
+    if step <= HOUR:
+        return False
+    wall = wall_clock(times.view("datetime64[ns]"), zone).view(np.int64)
+    if (np.diff(wall) <= 0).any():
+        return False
+    return counts_on_wall(times, wall, step)
 
 
 def _drop_unreadable(times: Times, values: Values, policy: Repair) -> tuple[Times, Values]:

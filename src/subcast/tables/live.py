@@ -9,8 +9,10 @@ a variable without a column    absent, the same as a column of NaN
 a step without a row           a row of NaN, where the rate is known or the steps are numbered
 more steps than the lookback   the last ones are used
 columns in another order       put in order by name
-times with a zone              converted to UTC, as in training
-times a little late            moved to the nearest step, up to a tenth of a step
+times with a zone              the same moments on the clock of the training (see `steps`)
+times a little late            moved to the nearest step, up to a tenth of a step, noted
+times between the steps        refused, with the first such row
+an hour that comes twice       two hours, on a date on which clocks are set back, noted
 rows of a long frame           in any order, since each has its time
 numbers written as text        read as numbers in one convention, empty text as missing
 an unknown column              refused, with the nearest known name
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -37,9 +39,11 @@ from subcast.calendar import time_features_of
 from subcast.errors import InputError
 from subcast.names import listed, plural, refuse_repeated_names, refuse_unknown_names
 from subcast.tables.arrays import array_rows
-from subcast.tables.lookback import last_steps
+from subcast.tables.lookback import LastSteps, last_steps
 from subcast.tables.policy import Strict
 from subcast.tables.rows import Readings, Rows, holds_truth, is_frame
+from subcast.tables.steps import REPEATED_HOUR, Steps, UserClock
+from subcast.tables.zones import wall_clock, zone_name
 
 if TYPE_CHECKING:
     from subcast.tables.convention import NumberFormat
@@ -59,17 +63,23 @@ class Recent:
     values
         [t, n] readings in the trained order, NaN where one is missing
     times
-        [t] moments, or None when steps are only counted
+        [t] on the clock of the training (in UTC if it has a zone), or None when steps are only counted
     features
         [t, f - 1] time features, or None without
     notes
         what was changed or assumed in reading, a sentence each
+    clock
+        how the user writes times
+    moved
+        [t] by how many nanoseconds the row of each step was moved to it
     """
 
     values: NDArray[np.float32]
     times: NDArray[np.datetime64] | None
     features: NDArray[np.float32] | None
     notes: tuple[str, ...] = ()
+    clock: UserClock = UserClock()
+    moved: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def read_recent(
@@ -78,7 +88,7 @@ def read_recent(
     variables: tuple[str, ...],
     lookback: int | None,
     time_features: tuple[str, ...] = (),
-    freq: str | None = None,
+    steps: Steps | None = None,
     names: Sequence[str] | None = None,
     times: Any = None,
     numbers: NumberFormat | None = None,
@@ -96,8 +106,8 @@ def read_recent(
         how many steps are needed; the last ones of a longer input are used; None for all of them
     time_features
         those of the training, computed from the times
-    freq
-        the rate of the training as pandas writes it; without one, rows are taken as consecutive steps
+    steps
+        those of the training: rate, zone and phase; without a rate, rows are taken as consecutive steps
     names
         the variables of an array's columns
     times
@@ -109,7 +119,7 @@ def read_recent(
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"c": [5.0, 6.0], "a": [1.0, 2.0]}, index=pd.date_range("2024-01-01", periods=2, freq="h"))
-    >>> read_recent(frame, variables=("a", "b", "c"), lookback=2, freq="1h").values
+    >>> read_recent(frame, variables=("a", "b", "c"), lookback=2, steps=Steps("1h")).values
     array([[ 1., nan,  5.],
            [ 2., nan,  6.]], dtype=float32)
     >>> read_recent(frame, variables=("a", "b", "c"), lookback=12)
@@ -119,27 +129,37 @@ def read_recent(
     """  # noqa: E501
     most = _MANY if lookback is None else check_whole("lookback", lookback)
     positions = _positions_of(variables)
-    policy = Strict(_SOURCE)
+    rule = Steps() if steps is None else steps
+    policy = Strict(_SOURCE, zone=rule.zone)
     rows = _live_frame_rows(recent, most, policy)
     if rows is None:
         rows = _rows_of(recent, positions, most, names, times, policy, numbers)
     elif names is not None or times is not None:
         _refuse_names_and_times()
     columns = _columns_of(rows.names, positions)
-    steps = last_steps(rows, lookback, freq, _SOURCE)
+    last = last_steps(rows, lookback, rule, _SOURCE)
     if lookback is None:
-        lookback = 1 - int(steps.offsets[0]) if steps.offsets.size else 0
-    values = np.full((lookback, len(variables)), np.nan, dtype=np.float32)
-    inside = steps.offsets > -lookback
+        lookback = 1 - int(last.offsets[0]) if last.offsets.size else 0
+    values, moved = np.full((lookback, len(variables)), np.nan, dtype=np.float32), np.zeros(lookback, dtype=np.int64)
+    inside = last.offsets > -lookback
+    at = last.offsets[inside] + lookback - 1
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        values[(steps.offsets[inside] + lookback - 1)[:, None], columns] = rows.values[inside]
+        values[at[:, None], columns] = rows.values[inside]
+    moved[at] = last.moved[inside]
     policy.infinite_readings(values, variables)
     if most != _MANY and np.isnan(values).all():  # steps of a stream may all be missing
         raise InputError(
             f"recent has no reading of any of the {plural(len(variables), 'variable')} in its last "
             f"{plural(lookback, 'step')}: at least one reading is needed"
         )
-    return Recent(values, steps.times, _features_of(steps.times, time_features), tuple(policy.notes))
+    features = _features_of(last.times, time_features, rule.zone)
+    return Recent(values, last.times, features, _notes(policy, rows, last, rule), last.clock, moved)
+
+
+def _notes(policy: Strict, rows: Rows, last: LastSteps, rule: Steps) -> tuple[str, ...]:
+    twice = rows.assumed and rule.zone is None
+    notes = (*policy.notes, last.clock.note, REPEATED_HOUR if twice else "", rule.moved_note(last.moved))
+    return tuple(note for note in notes if note)
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +193,21 @@ def _live_frame_rows(recent: Any, lookback: int, policy: Strict) -> Rows | None:
     if unreadable.any():
         row = int(np.argmax(unreadable))
         policy.unreadable_times(row, recent.index[row], int(unreadable.sum()), unreadable.size)
-    return Rows(names, values, len(recent), stamps)
+    zone = zone_name(recent.index.tz)
+    if recent.index.tz is not None:
+        return None if zone is None else Rows(names, values, len(recent), stamps, zone=zone)
+    return _clock_rows(Rows(names, values, len(recent), stamps), policy)
+
+
+def _clock_rows(rows: Rows, policy: Strict) -> Rows:
+    """Return rows with times of a clock as moments, if the zone is known or an hour comes twice."""
+    stamps = rows.stamps
+    if stamps is None or (policy.zone is None and not (stamps[1:] <= stamps[:-1]).any()):
+        return rows
+    from subcast.tables.dates import clock_times
+
+    read = clock_times(stamps, np.ones(stamps.shape, dtype=bool), policy)
+    return replace(rows, stamps=read.stamps, zone=read.zone, assumed=read.assumed)
 
 
 def _rows_of(
@@ -193,7 +227,8 @@ def _rows_of(
         _refuse_names_and_times()
     if isinstance(recent, Readings):
         stamps = None if recent.times is None else recent.times.view(np.int64)
-        return Rows(recent.variables, recent.values[-lookback:], len(recent.values), stamps)
+        rows = Rows(recent.variables, recent.values[-lookback:], len(recent.values), stamps, zone=recent.zone)
+        return rows if recent.zone is not None else _clock_rows(rows, policy)
     from subcast.tables.convention import NumberFormat
     from subcast.tables.frames import Columns, frame_rows
 
@@ -231,7 +266,9 @@ def _array_names(values: NDArray[Any], positions: Mapping[str, int], names: Any)
     return columns
 
 
-def _features_of(times: NDArray[np.datetime64] | None, time_features: tuple[str, ...]) -> NDArray[np.float32] | None:
+def _features_of(
+    times: NDArray[np.datetime64] | None, time_features: tuple[str, ...], zone: str | None
+) -> NDArray[np.float32] | None:
     if not time_features:
         return None
     if times is None:
@@ -239,7 +276,7 @@ def _features_of(times: NDArray[np.datetime64] | None, time_features: tuple[str,
             f"recent must have times, since the forecaster was trained with {listed(time_features)}: give a frame "
             "with a time column or a DatetimeIndex, or times= beside an array"
         )
-    return time_features_of(times, time_features)
+    return time_features_of(wall_clock(times, zone), time_features)
 
 
 def _refuse_names_and_times() -> None:

@@ -21,6 +21,7 @@ from subcast.tables.arrays import array_rows
 from subcast.tables.clean import Table, rows_to_table
 from subcast.tables.dates import to_stamps
 from subcast.tables.policy import Repair
+from subcast.tables.zones import checked_zone
 
 _FACTS = "subcast"
 """The array in which `Series.save` writes rate, time features, unit and missing code, as JSON."""
@@ -33,7 +34,7 @@ _HEADERS = {b"\1\0": np.lib.format.read_array_header_1_0, b"\2\0": np.lib.format
 """How to read the header of an array, by its version."""
 
 
-def read_npz(path: Path, key: str | None, freq: str | None) -> Table:
+def read_npz(path: Path, key: str | None, freq: str | None, zone: str | None = None) -> Table:
     """Read `values` [t, n] and, if present, `variables`, `times` (or `start` and `freq`), `adjacency`, `positions`."""
     arrays = load_arrays(path)
     values = _main_array(arrays, key, path)
@@ -42,7 +43,7 @@ def read_npz(path: Path, key: str | None, freq: str | None) -> Table:
     if names is not None and names.shape != (n,):
         raise DataError(f"{path.name} names {names.size} variables for {n} columns: give one name for each column")
     variables = [_text(name) for name in names.tolist()] if names is not None else numbered_names(n)
-    policy = Repair(path.name)
+    policy = Repair(path.name, zone=checked_zone(zone))
     times, freq = _npz_times(arrays, values.shape[0], freq, policy, path)
     if _FACTS in arrays:
         return _read_saved_series(arrays, values, variables, times, path)
@@ -108,6 +109,7 @@ def _read_saved_series(
             tuple(variables),
             moments,
             facts["freq"],
+            zone=checked_zone(facts.get("zone")),
             graph=_numbers_of(arrays, ("adjacency",), path),
             positions=_numbers_of(arrays, ("positions",), path),
             time_features=tuple(facts["time_features"]),

@@ -8,7 +8,9 @@ result, so whatever could mean two things is refused in one sentence.
 problem                   Repair                                    Strict
 ========================= ========================================= ==========================================
 a frame without cells     refused                                   taken (the steps are counted later)
-times with a zone         converted to UTC, noted                   converted to UTC
+a zone that was inferred  noted                                     noted
+times a zone skips        rows dropped and noted                    refused, with the first such time
+an hour that comes twice  merged, as repeated times (`grid`)        two hours, where clocks were set back
 dates of either order     the more plausible order, noted           refused
 unreadable times          rows dropped and noted, refused from half refused, with the first such row
 text among numbers        missing and noted, refused from half      refused, with the first such text
@@ -65,6 +67,8 @@ class Policy(ABC):
         what to call the table in messages
     notes
         what was repaired before
+    zone
+        the zone of times that are written without one; None to take them as they are
     """
 
     error: ClassVar[type[InputError]]
@@ -76,17 +80,25 @@ class Policy(ABC):
     nullable_step_numbers: ClassVar[bool]
     """Whether an index of a nullable integer type may number the steps."""
 
-    def __init__(self, source: str, notes: Sequence[str] = ()) -> None:
+    sees_clocks_set_back: ClassVar[bool]
+    """Whether times without a zone that go back, on a date when clocks are set back, are an hour that comes twice."""
+
+    def __init__(self, source: str, notes: Sequence[str] = (), zone: str | None = None) -> None:
         self.source = source
         self.notes = list(notes)
+        self.zone = zone
 
     @abstractmethod
     def no_cells(self, rows: int, columns: int) -> None:
         """Decide about a frame without a row or without a column."""
 
     @abstractmethod
-    def time_zone(self) -> None:
-        """Decide about times with a zone, which are converted to UTC."""
+    def inferred_zone(self, note: str) -> None:
+        """Decide about a zone that is not written beside the times; the note says what was taken and why."""
+
+    @abstractmethod
+    def skipped_times(self, first: str, count: int, zone: str) -> None:
+        """Decide about times that the clock of their zone never showed; if taken, their rows are dropped."""
 
     @abstractmethod
     def ambiguous_dates(self, example: str, order: str) -> None:
@@ -139,14 +151,21 @@ class Repair(Policy):
     error = DataError
     step_number_kinds = "iuf"
     nullable_step_numbers = False
+    sees_clocks_set_back = False
 
     def no_cells(self, rows: int, columns: int) -> None:
         """Refuse the table."""
         raise DataError(f"{self.source} has {rows} rows of {columns} columns: there is nothing to read")
 
-    def time_zone(self) -> None:
+    def inferred_zone(self, note: str) -> None:
         """Note it."""
-        self.notes.append("times with a zone: converted to UTC")
+        self.notes.append(note)
+
+    def skipped_times(self, first: str, count: int, zone: str) -> None:
+        """Note the rows that are dropped."""
+        self.notes.append(
+            f"{plural(count, 'row', 'has')} a time that clocks in {zone} skip (the first is {first}): dropped"
+        )
 
     def ambiguous_dates(self, example: str, order: str) -> None:
         """Note the order that was taken."""
@@ -235,12 +254,21 @@ class Strict(Policy):
     error = InputError
     step_number_kinds = "iu"
     nullable_step_numbers = True
+    sees_clocks_set_back = True
 
     def no_cells(self, rows: int, columns: int) -> None:
         """Take it: too few steps, or none with a reading, are refused later."""
 
-    def time_zone(self) -> None:
-        """Take it: a conversion to UTC means one thing only."""
+    def inferred_zone(self, note: str) -> None:
+        """Note it: the moments mean one thing only."""
+        self.notes.append(note)
+
+    def skipped_times(self, first: str, count: int, zone: str) -> None:
+        """Refuse them: the times are in another zone."""
+        raise InputError(
+            f"{self.source} has a row at {first}, a time that clocks in {zone}, the zone of the training, skip: "
+            "give times with their zone"
+        )
 
     def ambiguous_dates(self, example: str, order: str) -> None:
         """Refuse them."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import DataError
+from subcast.tables.zones import offset_name, wall_clock
 
 FAR_FROM_GRID = 0.1
 """A time further than this share of a step from its grid point lies off the grid."""
@@ -71,17 +72,40 @@ def step_name(step: int) -> str:
     return f"{step}ns"
 
 
-def moment_text(stamp: int | np.int64, counted: bool = False) -> str:
-    """Write a time or a step number for a message.
+def moment_text(stamp: int | np.int64, counted: bool = False, zone: str | None = None) -> str:
+    """Write a time (in the zone, if it has one) or a step number for a message.
 
     >>> moment_text(3600 * 10**9), moment_text(7, counted=True)
     ('1970-01-01 01:00:00', 'step 7')
+    >>> moment_text(3600 * 10**9 + 2_500_000), moment_text(3600 * 10**9, zone="Asia/Tokyo")
+    ('1970-01-01 01:00:00.0025', '1970-01-01 10:00:00+09:00')
     """
-    if counted:
-        return f"step {int(stamp)}"
-    moment = np.datetime64(int(stamp), "ns")
-    seconds = moment.astype("datetime64[s]")
-    return str(seconds if seconds == moment else moment).replace("T", " ")
+    return f"step {int(stamp)}" if counted else time_texts(np.array([stamp]).view("datetime64[ns]"), zone, " ")[0]
+
+
+def time_texts(times: NDArray[np.datetime64], zone: str | None = None, between: str = "T") -> list[str]:
+    """Write times [t], with the offset of their zone if they have one, and no more digits than the seconds need.
+
+    >>> time_texts(np.array(["2024-07-01T12:00"], dtype="datetime64[ns]"), "Europe/Berlin")
+    ['2024-07-01T14:00:00+02:00']
+    """
+    exact = times.astype("datetime64[ns]")
+    wall = wall_clock(exact, zone)
+    texts = np.datetime_as_string(wall, unit="ns")
+    offsets = (wall - exact).astype("timedelta64[m]").astype(np.int64) if zone is not None else None
+    return [
+        "NaT"
+        if np.isnat(exact[row])
+        else text.rstrip("0").rstrip(".").replace("T", between) + _offset_text(offsets, row)
+        for row, text in enumerate(texts.tolist())
+    ]
+
+
+def _offset_text(offsets: NDArray[np.int64] | None, row: int) -> str:
+    """Write the offset of a row from UTC, given in minutes; nothing without offsets."""
+    if offsets is None:
+        return ""
+    return "+00:00" if offsets[row] == 0 else offset_name(int(offsets[row]))
 
 
 def commonest_step(times: NDArray[np.int64]) -> tuple[int, float]:
@@ -92,6 +116,17 @@ def commonest_step(times: NDArray[np.int64]) -> tuple[int, float]:
     """
     steps, counts = np.unique(np.diff(times), return_counts=True)
     return int(steps[np.argmax(counts)]), float(counts.max() / counts.sum())
+
+
+def counts_on_wall(times: NDArray[np.int64], wall: NDArray[np.int64], step: int) -> bool:
+    """Return whether times lie on steps of their wall clock rather than of UTC; whole days, if they lie on both.
+
+    >>> hour = 3600 * SECOND
+    >>> counts_on_wall(np.array([0, 23, 47]) * hour, np.array([0, 24, 48]) * hour, 24 * hour)
+    True
+    """
+    odd, odd_on_wall = (int(np.count_nonzero(np.diff(stamps) % step)) for stamps in (times, wall))
+    return odd_on_wall < odd or (odd_on_wall == odd and step % DAY == 0)
 
 
 def jitter_limit(step: int) -> float:
@@ -113,3 +148,15 @@ def calendar_positions(times: NDArray[np.int64], freq: str) -> tuple[NDArray[np.
     stamps = pd.DatetimeIndex(times.view("datetime64[ns]"))
     grid = pd.date_range(stamps[0], stamps[-1], freq=freq).as_unit("ns")
     return grid.asi8, grid.get_indexer(stamps).astype(np.int64)
+
+
+def calendar_after(stamp: int, count: int, freq: str) -> NDArray[np.int64]:
+    """Return `count` times of a calendar rate, beginning with a time that lies on it.
+
+    >>> calendar_after(0, 3, "MS").view("datetime64[ns]").astype("datetime64[D]")
+    array(['1970-01-01', '1970-02-01', '1970-03-01'], dtype='datetime64[D]')
+    """
+    import pandas as pd
+
+    start = pd.Timestamp(int(stamp))
+    return pd.date_range(start, periods=count, freq=freq).as_unit("ns").asi8

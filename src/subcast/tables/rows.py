@@ -25,9 +25,14 @@ class Rows:
     total
         the number of rows of the input
     stamps
-        [total] nanoseconds since 1970 (UTC), or step numbers; None when the rows are only in order
+        [total] nanoseconds since 1970, in UTC with a zone, else as the clock showed them; or step numbers; None when
+        the rows are only in order
     counted
         whether `stamps` are step numbers
+    zone
+        the name of the zone of the times, None without
+    assumed
+        whether the times were written without their zone
     """
 
     names: Sequence[str]
@@ -35,6 +40,8 @@ class Rows:
     total: int
     stamps: NDArray[np.int64] | None = None
     counted: bool = False
+    zone: str | None = None
+    assumed: bool = False
 
 
 class Readings:
@@ -48,11 +55,14 @@ class Readings:
         the n names
     times
         [t] moments in increasing order, or None when steps are only counted
+    zone
+        the name of the zone of the times, which are in UTC then; None for times without a zone
     """
 
     values: NDArray[np.float32]
     variables: tuple[str, ...]
     times: NDArray[np.datetime64] | None
+    zone: str | None
 
 
 def holds_truth(values: object) -> bool:
