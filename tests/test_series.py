@@ -143,11 +143,12 @@ class TestBadInput:
         with pytest.raises(sc.InputError, match="between the years 1678 and 2262"):
             Series(np.zeros((2, 1)), ("a",), np.array(["2024-01-01", "9999-12-31"], "M8[D]"))
 
-    def test_from_array_notes_a_zone(self):
+    def test_from_array_keeps_a_zone(self):
         times = pd.date_range("2024-01-01 01:00", periods=3, freq="h", tz="Europe/Berlin")
-        with pytest.warns(sc.DataWarning, match="converted to UTC"):
-            series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
+        series = Series.from_array([[1.0], [2.0], [3.0]], ["a"], times)
         assert series.times[0] == np.datetime64("2024-01-01T00:00")
+        assert series.wall_times[0] == np.datetime64("2024-01-01T01:00")
+        assert (series.zone, series.repairs) == ("Europe/Berlin", ())
 
     def test_from_array_drops_rows_without_a_time(self):
         times = np.array(["2024-01-01", "NaT", "2024-01-02"], "M8[D]")

@@ -1,11 +1,13 @@
 """Tests of Arrived: windows are views of a series, and slices record whether they are consecutive."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import subcast as sc
 from subcast.errors import InputError
-from subcast.subset.arrived import Arrived, read_windows, window_slots
+from subcast.series import Series
+from subcast.subset.arrived import Arrived, arrive_window, read_windows
 from subcast.tables.live import Recent
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mixing, walk, waves
 
@@ -54,20 +56,23 @@ def read(robust, windows, times=None):
 
 def test_an_array_arrives_like_the_windows_it_came_from(robust, parts):
     test = parts.test[:4]
-    ours, begins = read(robust, test)
+    ours, ahead, _, _ = read(robust, test)
+    begins = test.series.times[np.asarray(test.starts)]
     for times in (begins, None):  # without times the feature says the hour
-        array, starts = read(robust, test.batch().inputs, times)
+        array, also_ahead, _, _ = read(robust, test.batch().inputs, times)
         np.testing.assert_array_equal(array.values, ours.values)
         np.testing.assert_array_equal(array.features, ours.features)
         np.testing.assert_array_equal(array.slots, ours.slots)
-        assert (starts is None) == (times is None)
+        assert (also_ahead is None) == (times is None)
+        if times is not None:
+            np.testing.assert_array_equal(also_ahead, ahead)
     assert ours.slots.tolist() == hours_of(test.series)[:4]
 
 
 def test_features_may_be_missing_where_a_variable_is(robust, parts):
     inputs = parts.test[:4].batch().inputs
     inputs[:, :, [0, 2]] = np.nan
-    array, _ = read(robust, inputs)
+    array = read(robust, inputs).arrived
     np.testing.assert_array_equal(array.features, parts.test[:4].features)
     inputs[1, 3, :, 1] = np.nan
     with pytest.raises(InputError) as error:
@@ -95,8 +100,18 @@ def test_bad_arrays_are_refused_with_a_clear_error(robust, windows, times, words
 def test_the_slot_of_a_window_comes_from_its_times_or_is_guessed(robust, parts):
     series = parts.test.series
     values, times = series.values[:LOOKBACK], series.times[:LOOKBACK]
-    known = window_slots(Recent(values, times, None), robust.fitted_)
-    assert known.tolist() == hours_of(series)[:1]
-    guessed = window_slots(Recent(values, None, None), robust.fitted_)
+    known = arrive_window(Recent(values, times, None), robust.fitted_, robust.metadata_)
+    assert known.slots.tolist() == hours_of(series)[:1]
+    guessed = arrive_window(Recent(values, None, None), robust.fitted_, robust.metadata_).slots
     expected = robust.fitted_.normalizer.guess_slots(values[None], np.arange(6))
     np.testing.assert_array_equal(guessed, expected)
+
+
+def test_slots_of_windows_over_a_change_of_summer_time():
+    """The hour that comes twice has one slot twice, and the hour that is missing has none."""
+    for first, hours in (("2024-10-27", [0, 1, 2, 2, 3, 4, 5, 6, 7]), ("2024-03-31", [0, 1, 3, 4, 5, 6, 7, 8, 9])):
+        times = pd.date_range(first, periods=9, freq="h", tz="Europe/Berlin")
+        arrived = Arrived.of(Series(np.zeros((9, 2)), times=times).windows(6, 3), 24)
+        assert arrived.step_slots.tolist() == [hours]
+        assert arrived[:1].step_slots.tolist() == [hours]
+        assert arrived.slots.tolist() == hours[:1]

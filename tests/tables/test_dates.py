@@ -1,6 +1,7 @@
 """Dates as text in any order, as numbers, as periods, with zones; and entries that cannot be read."""
 
 import datetime as dt
+import zoneinfo
 
 import numpy as np
 import pandas as pd
@@ -90,18 +91,85 @@ class TestDates:
             table = frame_to_table(frame)
             assert (table.freq, table.variables) == ("1D", ("a",))
 
-    def test_a_zone_is_converted_to_utc(self):
-        table = read_with_one_warning(wide(index=HOURS.tz_localize("Europe/Berlin")))
+    def test_a_zone_is_kept_and_the_times_are_moments(self):
+        table = frame_to_table(wide(index=HOURS.tz_localize("Europe/Berlin")))
         assert minutes_of(table)[0] == "2023-12-31T23:00"
-        assert table.repairs == ("times with a zone: converted to UTC",)
+        assert (table.zone, table.repairs) == ("Europe/Berlin", ())
 
-    def test_utc_is_not_noted(self):
-        assert frame_to_table(wide(index=HOURS.tz_localize("UTC"))).repairs == ()
+    @pytest.mark.parametrize(
+        ("ending", "zone"),
+        [
+            ("Z", "UTC"),
+            ("+00:00", "UTC"),
+            (" UTC", "UTC"),
+            ("+02:00", "+02:00"),
+            ("-0330", "-03:30"),
+            ("+02", "+02:00"),
+            ("", None),
+        ],
+    )
+    def test_offsets_in_text(self, ending, zone):
+        table = frame_to_table(wide(index=[f"2024-01-01T{hour:02d}:00{ending}" for hour in range(4)]))
+        assert (table.zone, table.repairs) == (zone, ())
+        first = pd.Timestamp(f"2024-01-01T00:00{ending}".replace(" UTC", "Z"))
+        moment = first if first.tz is None else first.tz_convert("UTC").tz_localize(None)
+        assert table.times[0] == moment.to_datetime64()
 
-    def test_written_zones_keep_the_hour_that_comes_twice_apart(self):
+    @pytest.mark.parametrize(
+        "dates", [[f"{day}-12-2023" for day in range(10, 16)], [f"2024-{month:02d}-0101"[:7] for month in range(1, 6)]]
+    )
+    def test_dates_with_dashes_are_no_offsets(self, dates):
+        assert self.read_dates(dates).zone is None
+
+    def test_zone_objects_of_python(self):
+        zone = zoneinfo.ZoneInfo("Europe/Berlin")
+        times = [dt.datetime(2024, 3, 31, hour, tzinfo=zone) for hour in (0, 1, 3, 4)]
+        table = frame_to_table(wide(index=pd.Index(times, dtype=object)))
+        assert (table.zone, table.freq, table.repairs) == ("Europe/Berlin", "1h", ())
+
+    def test_numbers_since_1970_are_in_utc_and_dates_as_numbers_in_no_zone(self):
+        assert self.read_dates(HOURS.as_unit("s").asi8).zone == "UTC"
+        assert self.read_dates(HOURS.strftime("%Y%m%d%H").astype("int64")).zone is None
+
+    def test_written_offsets_keep_the_hour_that_comes_twice_apart(self):
         texts = ["T01:00+02:00", "T02:00+02:00", "T02:00+01:00", "T03:00+01:00"]
         table = read_with_one_warning(wide(index=[f"2024-10-27{text}" for text in texts]))
         assert minutes_of(table) == [f"2024-10-{moment}" for moment in ("26T23:00", "27T00:00", "27T01:00", "27T02:00")]
+        assert table.zone == "Europe/Berlin"
+        assert "offsets '+01:00', '+02:00' as Europe/Berlin has them: taken in that zone" in table.repairs[0]
+
+    def test_offsets_that_no_zone_has_are_taken_in_utc(self):
+        texts = ["T01:00+02:00", "T01:00+01:00", "T04:30+03:30", "T03:00+01:00"]
+        table = read_with_one_warning(wide(index=[f"2024-06-27{text}" for text in texts]))
+        assert table.zone == "UTC"
+        assert "which no zone has at these times: taken in UTC" in table.repairs[0]
+
+    def test_times_with_and_without_a_zone_are_refused(self):
+        texts = ["2024-01-01T00:00+01:00", "2024-01-01T01:00", "2024-01-01T02:00+01:00"]
+        with pytest.raises(
+            DataError, match=r"with and without a zone \('2024-01-01T00:00\+01:00' and '2024-01-01T01:00'"
+        ):
+            frame_to_table(wide(index=texts, a=[1.0, 2.0, 4.0]))
+
+    def test_local_times_in_a_zone_that_is_named(self):
+        local = ["2024-10-27 01:30", "2024-10-27 02:30", "2024-10-27 02:30", "2024-10-27 03:30"]
+        table = frame_to_table(wide(index=local), zone="Europe/Berlin")
+        assert minutes_of(table)[:2] == ["2024-10-26T23:30", "2024-10-27T00:30"]
+        assert (table.freq, len(table.values), table.repairs) == ("1h", 4, ())
+
+    def test_local_times_of_a_long_table_in_a_zone(self):
+        local = pd.date_range("2024-10-27", periods=5, freq="h", tz="Europe/Berlin").tz_localize(None)
+        rows = [(name, time, 1.0 * step) for step, time in enumerate(local) for name in ("a", "b")]
+        table = frame_to_table(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]), zone="Europe/Berlin")
+        assert table.values[:, 1].tolist() == [0, 1, 2, 3, 4]
+
+    def test_rows_in_the_hour_that_clocks_skip_are_dropped(self):
+        local = pd.date_range("2024-03-31 00:00", periods=6, freq="h")
+        table = read_with_one_warning(wide(index=local, a=[1.0, 2, 9, 4, 5, 6]), zone="Europe/Berlin")
+        assert table.values[:, 0].tolist() == [1, 2, 4, 5, 6]
+        assert table.repairs == (
+            "1 row has a time that clocks in Europe/Berlin skip (the first is 2024-03-31 02:00:00): dropped",
+        )
 
     def test_rows_without_a_readable_time_are_dropped(self):
         table = read_with_one_warning(wide(index=[HOURS[0], pd.NaT, HOURS[1], HOURS[2]]))

@@ -62,12 +62,12 @@ class TestPolars:
         frame = pl.DataFrame({"day": [dt.date(2024, 1, day) for day in (1, 2, 3)], "a": [1, 2, 4]})
         assert frame_to_table(frame).freq == "1D"
 
-    def test_a_zone_is_converted_to_utc(self):
+    def test_a_zone_is_kept(self):
         frame = pl.DataFrame({"time": HOURS, "a": [1, 2, 3, 5]}).with_columns(
             pl.col("time").dt.replace_time_zone("Europe/Berlin")
         )
-        table = read_with_one_warning(frame)
-        assert (minutes_of(table)[0], table.repairs) == ("2023-12-31T23:00", ("times with a zone: converted to UTC",))
+        table = frame_to_table(frame)
+        assert (minutes_of(table)[0], table.zone, table.repairs) == ("2023-12-31T23:00", "Europe/Berlin", ())
 
     def test_text_among_numbers(self):
         frame = pl.DataFrame({"time": HOURS[:3].to_numpy(), "a": ["1", "x", "3"]})

@@ -15,6 +15,7 @@ from subcast.tables.clean import frame_to_table
 from subcast.tables.frames import Columns, frame_rows
 from subcast.tables.live import read_recent
 from subcast.tables.policy import Repair, Strict
+from subcast.tables.steps import Steps
 from table_samples import HOURS, NAN, long, read_with_one_warning, wide
 from twins import tables_twins
 
@@ -162,7 +163,7 @@ def test_every_form_of_a_clean_frame_is_read_alike_under_both_policies(frame, da
     values = frame.to_numpy(dtype=np.float32)
     series = Series.from_array(frame.to_numpy(), names, frame.index)
     np.testing.assert_array_equal(series.values, values)
-    options = {"variables": names, "lookback": lookback, "freq": series.freq}
+    options = {"variables": names, "lookback": lookback, "steps": Steps(series.freq)}
     live = read_recent(frame.to_numpy(), times=frame.index, **options)
     np.testing.assert_array_equal(live.values, values[-lookback:])
     for form in ({"wide": frame} | forms).values():

@@ -91,11 +91,10 @@ class TestFixedFormat:
         table = read_table(stored(FRAME.set_axis(pd.Index(days, dtype=object))))
         assert (str(table.times[-1])[:10], table.freq) == ("2024-03-01", "1D")
 
-    def test_a_zone_is_converted_to_utc(self, stored):
-        path = stored(FRAME.tz_localize("Europe/Berlin"))
-        with pytest.warns(DataWarning, match="t.h5: times with a zone: converted to UTC"):
-            table = read_table(path)
+    def test_a_zone_is_kept(self, stored):
+        table = read_table(stored(FRAME.tz_localize("Europe/Berlin")))
         assert table.times[0] == np.datetime64("2012-02-29T23:00")
+        assert (table.zone, table.repairs) == ("Europe/Berlin", ())
 
     def test_repairs_are_one_warning(self, stored):
         path = stored(FRAME.iloc[[2, 0, 1, 1]].assign(x=np.inf))

@@ -24,7 +24,6 @@ def long(**columns):
 
 
 PROBLEMS = [
-    pytest.param(wide(HOURS.tz_localize("Asia/Tokyo")), "times with a zone: converted to UTC", TAKEN, id="zone"),
     pytest.param(
         wide([f"0{day}/02/2024" for day in range(1, 5)]),
         "dates such as '01/02/2024' can be read in two ways: read day first",
@@ -123,8 +122,8 @@ def test_half_of_the_rows_is_too_many_for_repair(count, refused):
 def test_notes_given_before_come_first_and_are_copied():
     before = ["a note"]
     policy = Repair("the table", before)
-    policy.time_zone()
-    assert policy.notes == ["a note", "times with a zone: converted to UTC"]
+    policy.inferred_zone("taken as UTC")
+    assert policy.notes == ["a note", "taken as UTC"]
     assert before == ["a note"]
 
 

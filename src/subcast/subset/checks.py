@@ -111,7 +111,8 @@ def check_fit_windows(train: Windows, val: Windows | None) -> None:
         raise InputError("val and train have different time features: cut both with the same split")
     if val.series.zone != train.series.zone:
         raise InputError(
-            f"val has times in the zone {val.series.zone} and train in {train.series.zone}: cut both with the same split"
+            f"val has times in the zone {val.series.zone} and train in {train.series.zone}: cut both with the same "
+            "split"
         )
     if len(val):
         refuse_overlap(train, val)

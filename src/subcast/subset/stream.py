@@ -464,8 +464,7 @@ class ForecastStream:
                 "into its step with late(step, time)"
             )
         steps = self._metadata.steps
-        expected = None if steps.freq is None else steps.ahead(times[-1:], 1, 1)[0, 0]
-        if expected is not None and stamp != expected:
+        if steps.freq is not None and steps.place(np.append(times[-1:], stamp)).offsets[0] != -1:
             raise InputError(
                 f"time jumped from {last} to {here}, and steps are {steps.freq} apart: push a step of NaN for each "
                 "missing step, or start a new stream"
@@ -503,7 +502,8 @@ class ForecastStream:
             raise InputError(f"time {self._text(stamp)} is not late: the last step is {last}; add it with push")
         if stamp < self._times[0]:
             raise InputError(
-                f"time {self._text(stamp)} is too late: the stream keeps {self._times.size} steps, from {first} to {last}"
+                f"time {self._text(stamp)} is too late: the stream keeps {self._times.size} steps, from {first} to "
+                f"{last}"
             )
         raise InputError(f"time {self._text(stamp)} is not one of the steps in memory, from {first} to {last}")
 

@@ -232,7 +232,7 @@ def read_time(time: Any, likely: str | None = None) -> tuple[int, str | None]:
     try:
         if isinstance(time, datetime.datetime | np.datetime64):  # pandas' Timestamp is a datetime
             moment = pd.Timestamp(time)
-            if moment is not pd.NaT:
+            if not pd.isna(moment):
                 zone = None if moment.tz is None else zone_name(moment.tz)
                 if moment.tz is None or zone is not None:
                     return int(moment.as_unit("ns").value), zone
@@ -366,7 +366,9 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
     if undecided and best and not month_first.equals(day_first):
         evener, less_even = sorted((faults["month"][2], faults["day"][2]))
         if less_even < 2 * evener:
-            return _Dates(conventions[best], Ambiguity(str(column.dropna().iloc[0]), best))
+            return _Dates(
+                conventions[best], Ambiguity(str(column[month_first.ne(day_first) & column.notna()].iloc[0]), best)
+            )
     return _Dates(conventions[best])
 
 

@@ -78,7 +78,7 @@ class Recent:
     times: NDArray[np.datetime64] | None
     features: NDArray[np.float32] | None
     notes: tuple[str, ...] = ()
-    clock: UserClock = UserClock()
+    clock: UserClock = field(default_factory=UserClock)
     moved: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 

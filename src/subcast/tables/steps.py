@@ -54,12 +54,15 @@ class Snapped(NamedTuple):
         [rows], which rows lie too far from a step
     on_wall
         whether the steps are counted on the wall clock
+    positions
+        [rows] the numbers of the steps, where they have a fixed length
     """
 
     stamps: Moments
     moved: Moments
     off: NDArray[np.bool_]
     on_wall: bool
+    positions: NDArray[np.int64]
 
 
 class Placed(NamedTuple):
@@ -221,16 +224,18 @@ class Steps:
 
     def _snap_to(self, stamps: Moments, on_wall: bool) -> Snapped:
         step = np.int64(self.step or 1)
-        clock = self._clock(stamps, on_wall)
-        phase = clock[-1:] if self.start is None else self._clock(np.array([self.start]), on_wall)
+        clock, phase = self._clock(stamps, on_wall), self._phase(stamps, on_wall)
         positions = (clock - phase + step // 2) // step
-        moved = phase + positions * step - clock
-        return Snapped(
-            stamps if not moved.any() else self._unclock(clock + moved, on_wall),
-            moved,
-            np.abs(moved) > jitter_limit(int(step)),
-            on_wall,
-        )
+        moved = self._unclock(phase + positions * step, on_wall) - stamps
+        if on_wall and (np.abs(moved) > jitter_limit(int(step))).any():  # a step that clocks skip comes a little later
+            earlier = self._unclock(phase + (positions - 1) * step, on_wall) - stamps
+            nearer = np.abs(earlier) < np.abs(moved)
+            positions, moved = positions - nearer, np.where(nearer, earlier, moved)
+        return Snapped(stamps + moved, moved, np.abs(moved) > jitter_limit(int(step)), on_wall, positions)
+
+    def _phase(self, stamps: Moments, on_wall: bool) -> np.int64:
+        """Return a time on the steps, on the clock by which they are counted."""
+        return self._clock(stamps[-1:] if self.start is None else np.array([self.start]), on_wall)[0]
 
     def _snap_to_calendar(self, stamps: Moments) -> Snapped:
         wall = self._clock(stamps, True)
@@ -239,18 +244,19 @@ class Steps:
             moved = self._clock(np.array([self.start]), True) % DAY - wall % DAY
         dates = [calendar_positions(date, str(self.freq))[1][0] < 0 for date in (wall + moved)[:, None]]
         off = np.array(dates, dtype=bool) | (np.abs(moved) > DAY // 2)
-        return Snapped(self._unclock(wall + moved, True), moved, off, True)
+        return Snapped(self._unclock(wall + moved, True), moved, off, True, np.zeros_like(wall))
 
     def place(self, stamps: Moments) -> Placed:
         """Put increasing times of the training's clock, at least one, on the steps; there must be a rate."""
         snapped = self.snap(stamps)
-        clock = self._clock(snapped.stamps, snapped.on_wall)
         if self.step is not None:
-            positions = (clock - clock[-1] + self.step // 2) // self.step  # a time that clocks skip is not whole
-            grid = clock[-1] + np.arange(positions[0], 1) * np.int64(self.step)
-            return Placed(positions, snapped.moved, snapped.off, self._unclock(grid, snapped.on_wall))
-        grid, positions = calendar_positions(clock, str(self.freq))
-        return Placed(positions - (len(grid) - 1), snapped.moved, snapped.off, self._unclock(grid, True))
+            numbers = np.arange(snapped.positions[0], snapped.positions[-1] + 1)
+            grid = self._phase(stamps, snapped.on_wall) + numbers * np.int64(self.step)
+            offsets = snapped.positions - snapped.positions[-1]
+        else:
+            grid, positions = calendar_positions(self._clock(snapped.stamps, True), str(self.freq))
+            offsets = positions - (len(grid) - 1)
+        return Placed(offsets, snapped.moved, snapped.off, self._unclock(grid, snapped.on_wall))
 
     def ahead(self, stamps: Moments, skip: int, count: int) -> Moments:
         """Return the times of `count` steps, the first of them `skip` steps after each of some times: [b, count]."""

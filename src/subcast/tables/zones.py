@@ -47,7 +47,7 @@ def open_zone(name: str) -> datetime.tzinfo:
         ...
     subcast.errors.InputError: zone must be a name such as 'Europe/Berlin', 'UTC' or '+05:30', got 'Mars/Olympus'
     """
-    if isinstance(name, str):
+    if isinstance(name, str) and name:
         offset = _OFFSET.fullmatch(name)
         if offset is not None and int(offset[2]) < 24 and int(offset[3]) < 60:
             minutes = (60 * int(offset[2]) + int(offset[3])) * (-1 if offset[1] == "-" else 1)
@@ -79,12 +79,10 @@ def zone_name(zone: datetime.tzinfo | None) -> str | None:
 
 def checked_zone(zone: str | datetime.tzinfo | None) -> str | None:
     """Return the name of a zone that a user gave by name or as an object."""
-    name = zone if isinstance(zone, str) or zone is None else zone_name(zone)
-    if name is None:
-        if zone is not None:
-            raise InputError(f"zone must be a name such as 'Europe/Berlin', 'UTC' or '+05:30', got {zone!r}")
+    if zone is None:
         return None
-    return zone_name(open_zone(name))
+    name = zone_name(zone) if isinstance(zone, datetime.tzinfo) else zone
+    return zone_name(open_zone(zone if name is None else name))  # type: ignore[arg-type]
 
 
 def offset_name(minutes: int) -> str:
@@ -183,13 +181,13 @@ def to_moments(wall: Moments, zone: str, *, in_order: bool = True) -> Localized:
     import pandas as pd
 
     index, tz = pd.DatetimeIndex(wall.view("datetime64[ns]")), open_zone(zone)
-    known = index.notna()
+    known = np.asarray(index.notna())
     first = index.tz_localize(tz, ambiguous=known, nonexistent="shift_forward").asi8
     second = index.tz_localize(tz, ambiguous=~known, nonexistent="shift_forward").asi8
-    exact = index.tz_localize(tz, ambiguous=known, nonexistent="NaT")
+    exact = np.asarray(index.tz_localize(tz, ambiguous=known, nonexistent="NaT").isna())
     twice = first != second
     later, unclear = _second_pass(wall, first, second, twice) if in_order else (np.zeros_like(twice), twice)
-    return Localized(np.where(later, second, first), np.asarray(exact.isna() & known), unclear)
+    return Localized(np.where(later, second, first), exact & known, unclear)
 
 
 def _second_pass(
