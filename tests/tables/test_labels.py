@@ -7,6 +7,7 @@ import pytest
 from subcast.errors import DataWarning, InputError
 from subcast.tables.clean import frame_to_table
 from subcast.tables.live import read_recent
+from subcast.tables.steps import Steps
 from table_samples import HOURS, NAN, long, read_with_one_warning, wide
 
 
@@ -68,8 +69,8 @@ def test_long_tables_have_no_such_columns():
 def test_live_readings_may_have_the_index_column_too():
     frame = wide().reset_index(names="time")
     frame.insert(0, "index", range(70, 74))
-    assert read_recent(frame, variables=("a", "b"), lookback=4, freq="1h").values[:, 0].tolist() == [1, 2, 3, 5]
+    assert read_recent(frame, variables=("a", "b"), lookback=4, steps=Steps("1h")).values[:, 0].tolist() == [1, 2, 3, 5]
     with pytest.raises(InputError, match="1 column that is not among the 2 variables of the training"):
-        read_recent(frame.assign(index=[7, 9, 9, 9]), variables=("a", "b"), lookback=4, freq="1h")
-    known = read_recent(frame, variables=("a", "b", "index"), lookback=4, freq="1h")
+        read_recent(frame.assign(index=[7, 9, 9, 9]), variables=("a", "b"), lookback=4, steps=Steps("1h"))
+    known = read_recent(frame, variables=("a", "b", "index"), lookback=4, steps=Steps("1h"))
     assert known.values[:, 2].tolist() == [70, 71, 72, 73]

@@ -96,13 +96,11 @@ class ForecastMaker:
         has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
         complete = len(present) == fitted.n and bool(has_reading.all())
         if complete:
-            method_forecast = self._plain(
-                arrived, present, neighbors, with_neighbors=calibration is not None and bool(levels)
-            )
+            searched = calibration is not None and bool(levels)
+            method_forecast = self._plain(arrived, present, neighbors, with_neighbors=searched)
         else:
-            method_forecast = forecast_windows(
-                fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors
-            )
+            settings = self.settings
+            method_forecast = forecast_windows(fitted, settings, arrived, present, absent=absent, neighbors=neighbors)
         share = len(present) / fitted.n
         # Missing readings count as absent.
         read_share = float(has_reading.mean()) * share if has_reading.size else share

@@ -82,7 +82,7 @@ def checked_zone(zone: str | datetime.tzinfo | None) -> str | None:
     if zone is None:
         return None
     name = zone_name(zone) if isinstance(zone, datetime.tzinfo) else zone
-    return zone_name(open_zone(zone if name is None else name))  # type: ignore[arg-type]
+    return zone_name(open_zone(zone if name is None else name))
 
 
 def offset_name(minutes: int) -> str:
