@@ -131,9 +131,15 @@ class Windows:
     @property
     def times(self) -> NDArray[np.datetime64] | None:
         """The times of the target steps: [b, h], a view; None when the series has no times."""
-        if self.series.times is None:
-            return None
-        return self._view(self.series.times[:, None], self.lookback, self.horizon)[:, :, 0]
+        return self._ahead(self.series.times)
+
+    @property
+    def wall_times(self) -> NDArray[np.datetime64] | None:
+        """What a clock in the zone of the series shows at the target steps: [b, h], a view; None without times."""
+        return self._ahead(self.series.wall_times)
+
+    def _ahead(self, times: NDArray[np.datetime64] | None) -> NDArray[np.datetime64] | None:
+        return None if times is None else self._view(times[:, None], self.lookback, self.horizon)[:, :, 0]
 
     def _view(self, array: NDArray[_Kind], skip: int, length: int) -> NDArray[_Kind]:
         rows = sliding_window_view(array, length, axis=0)  # [start, n, length]

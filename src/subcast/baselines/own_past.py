@@ -138,16 +138,16 @@ class OwnPast:
 
     def _usual(self, windows: Windows, variables: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the usual values at steps ahead in normalized units, [b, steps, s]."""
-        times = windows.times
+        times = windows.wall_times
         ahead = None if times is None else np.asarray(times)[:, steps]
         rows = self.profile.rows_of(ahead, (len(windows), len(steps)))
         return self.scaler.select(variables).transform(self.profile.center[:, variables][rows].astype(np.float32))
 
     def _clocks(self, windows: Windows) -> list[NDArray[np.floating[Any]]]:
         """Return time of day, weekday and day of the year of the steps ahead, [b, steps] each; none without times."""
-        if windows.times is None:
+        if windows.wall_times is None:
             return []
-        times = np.asarray(windows.times)[:, self.steps]
+        times = np.asarray(windows.wall_times)[:, self.steps]
         days = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D")
         return [share_of_day(times), day_of_week(times), days / _YEAR]
 

@@ -97,5 +97,5 @@ class ProfileRidge:
     def _rows(self, windows: Windows, skip: int, length: int) -> NDArray[np.int64]:
         """Return the rows of the profile of `length` steps of each window after the first `skip`, [b, length]."""
         steps = np.asarray(windows.starts, dtype=np.int64)[:, None] + skip + np.arange(length)
-        times = windows.series.times
+        times = windows.series.wall_times
         return self.profile.rows_of(None if times is None else times[steps], steps.shape)

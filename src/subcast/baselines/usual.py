@@ -57,7 +57,7 @@ class UsualValue:
     def _usual(self, windows: Windows, skip: int, length: int) -> NDArray[np.float32]:
         """Return the usual values of `length` steps of each window after the first `skip`, [b, length, n]."""
         steps = np.asarray(windows.starts, dtype=np.int64)[:, None] + skip + np.arange(length)  # [b, length]
-        times = windows.series.times
+        times = windows.series.wall_times
         rows = self.profile.rows_of(None if times is None else times[steps], steps.shape)
         return np.asarray(self.profile.center[rows], dtype=np.float32)
 
@@ -65,5 +65,5 @@ class UsualValue:
 def training_profile(train: Windows) -> Profile:
     """Return the profile of the steps that the training windows cover."""
     used = slice(min(train.starts), max(train.starts) + train.lookback + train.horizon)
-    times = train.series.times
+    times = train.series.wall_times
     return Profile.fit(train.series.values[used], None if times is None else times[used])
