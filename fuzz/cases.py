@@ -23,7 +23,7 @@ PREPARE_SECONDS = 600
 class Limits:
     """What a case may take before it counts as a failure."""
 
-    seconds: float = 60.0
+    seconds: float = 120.0
     megabytes: int = 1500
 
 

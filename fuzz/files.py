@@ -32,7 +32,7 @@ def run_case(folder: Path, seed: int) -> tuple[str, str]:
         old.unlink()
     random = Random(seed)
     kind = random.random()
-    if kind < 0.004:
+    if kind < 0.001:
         return _text_case(folder, random, widest_table(random)), "very wide text"
     if kind < 0.06:
         return _garbage_case(folder, random), "garbage"

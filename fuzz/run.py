@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--record", default=str(ROOT / "runs" / "fuzz" / "record.json"), help="the file of the counts")
     parser.add_argument("--fresh", action="store_true", help="start the record anew")
     parser.add_argument("--work", default=str(ROOT / "runs" / "fuzz"), help="the folder of inputs that failed")
-    parser.add_argument("--case-seconds", type=float, default=60.0, help="a case that takes longer hangs")
+    parser.add_argument("--case-seconds", type=float, default=120.0, help="a case that takes longer hangs")
     parser.add_argument("--case-megabytes", type=int, default=1500, help="memory that a case may take")
     parser.add_argument("--most-failures", type=int, default=100, help="a target stops after this many failures")
     return parser
