@@ -203,7 +203,7 @@ def _restart(robust: Any, stream: Any, book: Book, random: Random) -> Any:
 
 
 def _zoned(robust: Any, stream: Any, book: Book, random: Random) -> Any:
-    """Push a step whose time has a zone: the same moment in UTC, or a refusal that changes nothing."""
+    """Push a step whose time has a zone: it follows on some clock, or is refused and changes nothing."""
     if book.last is None:
         return stream
     moment = (book.last + RATES[book.kind]).astype("datetime64[us]").item().replace(tzinfo=datetime.UTC)
@@ -218,5 +218,42 @@ def _zoned(robust: Any, stream: Any, book: Book, random: Random) -> Any:
     return stream
 
 
-_ACTIONS = (_push, _extend, _wrong_step, _wrong_time, _restart, _zoned)
-_WEIGHTS = (6, 2, 1, 1, 1, 1)
+def _late(robust: Any, stream: Any, book: Book, random: Random) -> Any:
+    """Put a reading into a step that was added before, by its time or by its number."""
+    back = random.randrange(LOOKBACK)
+    position = random.randrange(len(NAMES))
+    where = {"back": back} if book.last is None else {"time": book.last - back * RATES[book.kind]}
+    stream.late({NAMES[position]: 19.5}, **where)
+    book.rows[-1 - back] = [19.5 if at == position else reading for at, reading in enumerate(book.rows[-1 - back])]
+    return stream
+
+
+def _too_late(robust: Any, stream: Any, book: Book, random: Random) -> Any:
+    """Put a reading where no step is, and find the stream unchanged."""
+    back = random.choice((-1, LOOKBACK, 10**6))
+    where = {"back": back} if book.last is None else {"time": book.last - back * RATES[book.kind]}
+    before = stream.readings()[0]
+    try:
+        stream.late({"elm": 19.5}, **where)
+    except SubcastError as error:
+        check_sentence(error)
+    else:
+        raise WrongReadingError(f"a reading {back} steps back was accepted")
+    if not np.array_equal(stream.readings()[0], before, equal_nan=True):
+        raise WrongReadingError(f"the refused reading {back} steps back changed the stream")
+    return stream
+
+
+def _jitter(robust: Any, stream: Any, book: Book, random: Random) -> Any:
+    """Push a step that is a little early or late, by less than a tenth of a step: it counts as in time."""
+    if book.last is None:
+        return stream
+    step = RATES[book.kind].astype("timedelta64[ns]")
+    row = _row(random, [20.0 + random.uniform(-3, 3) for _ in NAMES])
+    _pushed(stream, row, book.last + step + random.choice((-1, 1)) * step // random.randint(12, 500))
+    book.add(row)
+    return stream
+
+
+_ACTIONS = (_push, _extend, _wrong_step, _wrong_time, _restart, _zoned, _late, _too_late, _jitter)
+_WEIGHTS = (6, 2, 1, 1, 1, 1, 2, 1, 2)
