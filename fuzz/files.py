@@ -79,17 +79,16 @@ def _compare(series: Series, table: TextTable, grid: list[list[str]]) -> str:
     if table.two_ways and any("read in two ways" in note for note in series.repairs):
         return "accepted"
     if table.header:
-        check_names(series.variables if "long" not in table.oddities else sorted(series.variables), _names(table))
+        found, wanted = list(series.variables), list(table.truth.names)
+        if "long" in table.oddities:  # in order of appearance
+            found, wanted = sorted(map(plain_name, found)), sorted(map(plain_name, wanted))
+        check_names(found, wanted)
     elif len(series.variables) != len(table.truth.names):
         raise WrongReadingError(f"there are {len(series.variables)} variables, expected {len(table.truth.names)}")
     else:
         table.names = [series.variables[table.truth.names.index(name)] for name in table.names]
     check_values(series, table.cells(grid), table.convention)
     return "checked"
-
-
-def _names(table: TextTable) -> list[str]:
-    return sorted(plain_name(name) for name in table.truth.names) if "long" in table.oddities else table.truth.names
 
 
 def _damaged_case(folder: Path, random: Random, table: TextTable) -> str:
