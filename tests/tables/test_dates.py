@@ -23,6 +23,11 @@ class TestDates:
         assert minutes_of(table)[0] == f"2024-02-{first}T06:00"
         assert table.freq == "1D"
 
+    @pytest.mark.parametrize("texts", [["07.1x.24 02-15"], ["31.02.2024 10:00+01:00", "x"]])
+    def test_what_ends_like_an_offset_and_cannot_be_read(self, texts):
+        with pytest.raises(DataError, match=f"{len(texts)} of {len(texts)} times in the frame cannot be read"):
+            self.read_dates(texts)
+
     def test_month_first(self):
         assert minutes_of(self.read_dates([f"02/{day}/2024" for day in range(10, 16)]))[0] == "2024-02-10T00:00"
 

@@ -317,6 +317,8 @@ def _with_written_zone(dates: _Dates, column: pd.Series[Any], source: str, likel
 
 def _zone_of_offsets(dates: _Dates, minutes: NDArray[np.int64], likely: str | None) -> _Dates:
     different = np.unique(minutes)
+    if not different.size:  # no time can be read, which is said elsewhere
+        return dates._replace(zone="UTC")
     moments = dates.moments.dropna().dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[ns]")
     stamps, offsets = moments.view(np.int64), minutes * 60_000_000_000
     if different.size == 1:
