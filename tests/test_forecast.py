@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import subcast as sc
 from subcast.errors import InputError
 from subcast.forecast import Forecast
 
@@ -334,3 +335,17 @@ def test_plot_returns_the_figure_and_writes_it(tmp_path):
     figure = make().plot(["v1"], tmp_path / "a.png")
     assert [axis.get_ylabel() for axis in figure.axes] == ["v1\n(MW)"]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "@sum", "\rreturn"])
+def test_names_that_a_spreadsheet_would_run_are_marked_in_csv(tmp_path, name):
+    values = np.arange(80.0).reshape(40, 2) ** 2
+    train = sc.Series(values, [name, "plain"]).windows(4, 2)
+    robust = sc.SubsetForecaster.paper(lambda x: np.repeat(x[:, -1:, :, 0], 2, axis=1), progress=False).fit(train)
+    forecast = robust.predict(values[-4:])
+    forecast.to_csv(tmp_path / "forecast.csv")
+    assert forecast.frame["variable"].tolist() == [name, name, "plain", "plain"]
+    assert f"'{name}" in (tmp_path / "forecast.csv").read_bytes().decode()
+    with pytest.warns(sc.errors.DataWarning):
+        again = sc.Series.read(tmp_path / "forecast.csv", id="variable", time="step", value="mean")
+    assert again.variables == (name, "plain")

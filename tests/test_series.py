@@ -243,3 +243,16 @@ def test_repr():
     assert repr(small(name="plant")) == (
         "Series 'plant': 12 steps x 3 variables, 2024-01-01T00:00 to 2024-01-01T00:55, every 5min, 2.78% missing"
     )
+
+
+class TestTruth:
+    @pytest.mark.parametrize("values", [np.ones((3, 2), dtype=bool), [[1.5, True], [2, 3]], [[True], [False]]])
+    def test_true_and_false_are_not_readings(self, values):
+        for make in (Series, Series.from_array):
+            with pytest.raises(
+                sc.InputError, match="values must be numbers, got True or False, which are not readings"
+            ):
+                make(values)
+
+    def test_a_graph_may_be_true_and_false(self):
+        assert Series(np.ones((2, 2)), graph=np.eye(2, dtype=bool)).graph.tolist() == [[1, 0], [0, 1]]

@@ -346,3 +346,35 @@ class TestFeeds:
         assert len(again) == 6
         one, other = (stream.push(frame.iloc[14], frame.index[14]) for stream in (feed, again))
         np.testing.assert_array_equal(one.mean, other.mean)
+
+
+def test_true_is_not_a_reading(live, wave_parts):
+    """Neither in a step, nor in a frame, a list or an array."""
+    name, n = live.variables[0], len(live.variables)
+    for step in ({name: True}, [True] + [1.0] * (n - 1), np.ones(n, dtype=bool), {name: np.bool_(False)}):
+        with pytest.raises(InputError, match="step has True or False, which are not readings"):
+            live.stream().push(step, wave_parts.test.series.times[0])
+    recent = wave_parts.test.series.to_frame().iloc[:20]
+    with pytest.raises(InputError, match=rf"column {name!r} of recent holds text \('True'\)"):
+        live.predict(recent.assign(**{name: True}))
+    for array in (recent.to_numpy() > 0, (recent.to_numpy() > 0).tolist()):
+        with pytest.raises(InputError, match="recent must hold numbers, got True or False"):
+            live.predict(array, times=recent.index)
+        with pytest.raises(InputError, match="windows must hold numbers, got True or False"):
+            live.predict_many([array[:LOOKBACK]])
+
+
+def test_the_marks_of_numbers_written_as_text(live, wave_parts):
+    recent = wave_parts.test.series.to_frame().iloc[:LOOKBACK]
+    expected = live.predict(recent.round(2)).mean
+    commas = recent.map(lambda reading: f"{reading:.2f}".replace(".", ","))
+    np.testing.assert_allclose(live.predict(commas, decimal=",").mean, expected, rtol=1e-5)
+    noted = live.predict(commas)
+    np.testing.assert_allclose(noted.mean, expected, rtol=1e-5)
+    assert any(note.startswith("numbers read with a decimal comma") for note in noted.notes)
+    stream = live.stream()
+    np.testing.assert_allclose(stream.extend(commas, decimal=",").mean, expected, rtol=1e-5)
+    unclear = recent.map(lambda reading: "1.010").assign(**{live.variables[0]: "980"})
+    unclear.iloc[0] = "980"
+    with pytest.raises(InputError, match=r"recent has numbers such as '1.010' .*: give decimal='.' or thousands='.'"):
+        live.predict(unclear)

@@ -17,6 +17,7 @@ from subcast.tables.live import Recent
 from subcast.tables.lookback import refuse_off_step
 from subcast.tables.policy import Strict
 from subcast.tables.rates import DAY
+from subcast.tables.rows import holds_truth
 from subcast.tables.steps import UserClock
 from subcast.tables.zones import HOUR, sets_clocks, wall_clock
 from subcast.windows import Windows
@@ -212,6 +213,8 @@ def _read_begins(times: Any, count: int, metadata: TrainingMetadata) -> Begins:
 
 def _split_features(windows: ArrayLike, fitted: Fitted) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Return readings [b, t, n] and time features [b, t, f - 1] of an array of windows."""
+    if holds_truth(windows):
+        raise InputError("windows must hold numbers, got True or False, which are not readings: write NaN, 0 or 1")
     try:
         array = np.asarray(windows)
     except ValueError:
