@@ -19,6 +19,7 @@ NOT_FROM_FILES = (
     "read the file with Series.read",
     "subcast.load",  # `open_wrapper` refuses such wrappers first
     "name=value",  # the form of --set
+    "NAME=LOW:HIGH",  # the form of --limit
     "gap=",
     "series.with_features",  # done by the commands
 )
