@@ -17,7 +17,7 @@ def test_shows_what_a_wrapper_is(fitted):
     assert "model: TrainedForecaster 'tcn'" in output
     assert "data: waves, 5 variables" in output
     assert "training: 2024-01-01 00:00:00 to " in output
-    assert "every 1h" in output
+    assert "every 1h, times without a zone" in output
     assert "12 steps back, 4 ahead; " in output
     assert "intervals at 50 % and 90 %" in output
     assert "neighbors 7" in output
@@ -53,6 +53,16 @@ def test_a_wrapper_saved_without_its_model(tmp_path):
     assert "no limits of the readings" in output
     record = json.loads(run("inspect", tmp_path / "plant", "--json").stdout)
     assert (record["limits"], record["expected_gaps"], record["model"]["stored"]) == (None, None, None)
+
+
+def test_the_zone_of_the_training(tmp_path):
+    frame = waves().to_frame().tz_localize("UTC").tz_convert("Asia/Tokyo")
+    train = subcast.Series.from_frame(frame).split(6, 3).train
+    subcast.SubsetForecaster(lambda x: x[:, -3:, :, 0], progress=False).fit(train).save(tmp_path / "plant")
+    record = json.loads(run("inspect", tmp_path / "plant", "--json").stdout)
+    assert record["zone"] == "Asia/Tokyo"
+    assert record["start"] == "2024-01-01T09:00:00"
+    assert "2024-01-01 09:00:00 to " in run("inspect", tmp_path / "plant").output
 
 
 def test_many_variables_are_cut_short(tmp_path):

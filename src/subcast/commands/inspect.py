@@ -17,6 +17,7 @@ from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.saving import wrapper_state
+from subcast.tables.zones import wall_clock
 
 _SHOWN = 20
 _KINDS = {"forecaster": "saved with the wrapper", "onnx": "an ONNX file, saved with the wrapper"}
@@ -47,7 +48,7 @@ def run_inspect(folder: Path) -> dict[str, Any]:
 
 
 def _training_facts(metadata: TrainingMetadata) -> dict[str, Any]:
-    times = metadata.times
+    times = None if metadata.times is None else wall_clock(metadata.times, metadata.zone)
     return {
         "name": metadata.name,
         "variables": list(metadata.variables),
@@ -57,6 +58,7 @@ def _training_facts(metadata: TrainingMetadata) -> dict[str, Any]:
         "end": None if times is None or not len(times) else _moment(times[-1]),
         "steps": None if times is None else len(times),
         "rate": metadata.freq,
+        "zone": metadata.zone,
         "lookback": metadata.lookback,
         "horizon": metadata.horizon,
         "protocol": metadata.protocol,
@@ -95,7 +97,7 @@ def show_inspect(record: Mapping[str, Any], *, every: bool = False) -> None:
     shown = list(limits.items())[: None if every else _SHOWN]
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("limits of", no_wrap=True)
-    for column in ("low", "high", "change a step", "longest gap", "training low", "training high"):
+    for column in ("low", "high", "change a step", "longest gap", "seen from", "to"):
         table.add_column(column, justify="right", no_wrap=True)
     for name, bounds in shown:
         table.add_row(escape(name), *(_cell(bounds[column]) for column in _LIMIT_COLUMNS))
@@ -129,7 +131,8 @@ def _period(record: Mapping[str, Any]) -> str:
     if record["start"] is None:
         return "steps without times"
     rate = f"every {record['rate']}" if record["rate"] else "without a fixed rate"
-    return f"{record['start'].replace('T', ' ')} to {record['end'].replace('T', ' ')}, {rate}"
+    zone = f"times in {record['zone']}" if record["zone"] else "times without a zone"
+    return f"{record['start'].replace('T', ' ')} to {record['end'].replace('T', ' ')}, {rate}, {zone}"
 
 
 def _short_settings(settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
