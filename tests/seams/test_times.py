@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import subcast as sc
+from subcast.commands.forecast import read_readings
 from subcast.errors import DataWarning, InputError
 from subset.examples import assert_one_sentence
 
@@ -194,6 +195,32 @@ class TestZones:
         with pytest.raises(InputError) as error:
             sc.SubsetForecaster(last_reading, progress=False).fit(train, other)
         assert_one_sentence(error, "zone UTC", BERLIN)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
+    @pytest.mark.parametrize("zone", [BERLIN, "UTC", "+05:30", None])
+    def test_files_keep_the_zone(self, tmp_path, kind, zone):
+        """Also where the times have one offset only, which many zones share."""
+        index = pd.date_range("2024-07-01", periods=30, freq="h").tz_localize(zone)
+        series = sc.Series.from_frame(frame_of(index))
+        series.save(tmp_path / f"a.{kind}")
+        back = sc.Series.read(tmp_path / f"a.{kind}")
+        assert (back.zone, back.freq, back.repairs, back.variables) == (zone, "1h", (), tuple(NAMES))
+        np.testing.assert_array_equal(back.times, series.times)
+        np.testing.assert_array_equal(back.wall_times, index.tz_localize(None).to_numpy())
+        assert sc.Series.from_frame(series.to_frame(long=True)).zone == zone
+
+    @pytest.mark.usefixtures("quiet")
+    @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M"])
+    def test_csv_files_for_the_command_line(self, aware, tmp_path, form):
+        """Z, offsets that change, and local times, in the night in which clocks are set back."""
+        recent = recent_around("2024-10-27")[S]
+        times = (recent.tz_convert("UTC") if form.endswith("Z") else recent).index.strftime(form)
+        recent.set_axis(pd.Index(times, name="time")).to_csv(tmp_path / "recent.csv")
+        forecast, wanted = aware.predict(read_readings(tmp_path / "recent.csv", [], {})), aware.predict(recent)
+        np.testing.assert_allclose(forecast.mean, wanted.mean, rtol=1e-5)
+        assert forecast.zone == {"Z": "UTC", "z": BERLIN, "M": None}[form[-1]]
+        if forecast.zone:
+            np.testing.assert_array_equal(forecast.times, wanted.times)
 
     def test_json_has_offsets(self, aware):
         plain = aware.predict(recent_around("2024-07-15")[S]).to_dict()
