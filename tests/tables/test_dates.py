@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subcast.errors import DataError
+from subcast.errors import DataError, DataWarning
 from subcast.tables.clean import frame_to_table
 from table_samples import HOURS, minutes_of, read_with_one_warning, wide
 
@@ -27,6 +27,15 @@ class TestDates:
     def test_what_ends_like_an_offset_and_cannot_be_read(self, texts):
         with pytest.raises(DataError, match=f"{len(texts)} of {len(texts)} times in the frame cannot be read"):
             self.read_dates(texts)
+
+    def test_blanks_do_not_hide_offsets(self):
+        with pytest.warns(DataWarning, match="the times have the offsets"):
+            table = self.read_dates([" 2024-10-27 02:30+02:00 ", " 2024-10-27 02:30+01:00 ", "2024-10-27 03:30+01:00"])
+        assert minutes_of(table)[:2] == ["2024-10-27T00:30", "2024-10-27T01:30"]
+
+    def test_text_that_pandas_takes_for_different_zones(self):
+        with pytest.raises(DataError, match="2 of 2 times in the frame cannot be read"):
+            self.read_dates(["20-Jun-2010 05:00;-2", "20-Jun-2010 06:00;-3"])
 
     def test_month_first(self):
         assert minutes_of(self.read_dates([f"02/{day}/2024" for day in range(10, 16)]))[0] == "2024-02-10T00:00"

@@ -48,6 +48,11 @@ class TestPandas:
 
 
 class TestPolars:
+    @pytest.mark.parametrize("entries", [[True, None, False], [True, False, True]])
+    def test_true_and_false_are_no_readings(self, entries):
+        with pytest.raises(DataError, match="column 'on' of the frame holds"):
+            frame_to_table(pl.DataFrame({"a": [1.0, 2.0, 4.0], "on": entries}))
+
     def test_eager(self):
         frame = pl.DataFrame({"time": HOURS.to_numpy(), "a": [1, 2, None, 4], "b": ["1", None, "0.5", "1"]})
         table = frame_to_table(frame)

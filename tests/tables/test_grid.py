@@ -168,8 +168,8 @@ class TestGaps:
             to_grid(times, counting(times))
 
     def test_one_wrong_year_under_a_calendar_rate_is_refused(self):
-        times = nanoseconds("1700-01-01", "2024-01-01", "2024-02-01", "2024-03-01")
-        with pytest.raises(DataError, match=r"MS grid would need 3,891 steps for 4 rows"):
+        times = nanoseconds("1750-01-01", "2024-01-01", "2024-02-01", "2024-03-01")
+        with pytest.raises(DataError, match=r"MS grid would need 3,291 steps for 4 rows"):
             to_grid(times, counting(times), "MS")
 
     def test_a_short_table_may_have_a_wide_gap(self):
@@ -349,3 +349,17 @@ def test_the_rate_is_found_when_half_of_the_steps_have_it(table):
     found = to_grid(np.array(times), np.array(rows, dtype=np.float32))
     assert found.freq == step_name(step)
     assert found.times.tolist() == tables_twins.grid(times, rows, step)[0]
+
+
+class TestCenturies:
+    def test_two_rows_that_are_two_centuries_apart(self):
+        times = np.array(["2024-04-06", "2224-03-30"], dtype="datetime64[ns]").view(np.int64)
+        grid = to_grid(times, np.array([[1.0], [2.0]], dtype=np.float32))
+        assert (grid.times.tolist(), grid.values[:, 0].tolist()) == (times.tolist(), [1.0, 2.0])
+
+    def test_times_further_apart_than_nanoseconds_count(self):
+        times = np.array(["2224-03-30", "1700-01-01", "1700-01-02"], dtype="datetime64[ns]").view(np.int64)
+        with pytest.raises(
+            DataError, match=r"the times of t reach from 1700-01-01 .* to 2224-03-30 .*, more than 292 years"
+        ):
+            to_grid(times, np.zeros((3, 1), dtype=np.float32), source="t")

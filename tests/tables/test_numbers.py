@@ -30,6 +30,11 @@ class TestText:
 
 
 class TestTypes:
+    def test_whole_numbers_that_no_float_holds_are_infinite(self):
+        table = read_with_one_warning(wide(a=[10**400, 5, -(10**400), "7"]))
+        np.testing.assert_array_equal(table.values[:, 0], [NAN, 5, NAN, 7])
+        assert table.repairs[0] == "2 readings were infinite: now missing"
+
     def test_nullable_columns(self):
         frame = wide(
             index=HOURS[:3],

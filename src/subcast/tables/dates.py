@@ -268,6 +268,7 @@ def _moments_of(column: pd.Series[Any], source: str, likely: str | None) -> _Dat
         return _Dates(column.dt.to_timestamp())
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return _Dates(column)
+    column = _stripped(column)
     dates = _parse_dates(column)
     return dates if dates.moments.dt.tz is None else _with_written_zone(dates, column, source, likely)
 
@@ -346,6 +347,19 @@ def _written_offset(entry: object) -> float:
     return float((60 * hours + minutes) * (-1 if found[2][0] == "-" else 1))
 
 
+def _converted(column: pd.Series[Any], has_zone: bool, **convention: Any) -> pd.Series[Any]:
+    """Read text as dates in one convention, NaT where that fails."""
+    try:
+        return pd.to_datetime(column, errors="coerce", utc=has_zone, **convention)
+    except ValueError:  # parts of the text look like different zones, whatever `errors` says
+        return pd.Series(pd.NaT, index=column.index, dtype="datetime64[ns]")
+
+
+def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return text without blanks at its ends, which would hide a zone."""
+    return column.map(lambda entry: entry.strip() if isinstance(entry, str) else entry, na_action="ignore")
+
+
 def _parse_dates(column: pd.Series[Any]) -> _Dates:
     """Read dates written as text, in one convention for the whole column.
 
@@ -353,14 +367,15 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
     one with the fewest rows out of order, then the one with the most even steps. (Reading each entry on its own would
     turn 12/02 and 13/02 into two months.)
     """
+    column = _stripped(column)
     has_zone = any(_WRITTEN_ZONE.search(entry) for entry in column.dropna().astype(str))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        iso = pd.to_datetime(column, errors="coerce", format="ISO8601", utc=has_zone)
+        iso = _converted(column, has_zone, format="ISO8601")
         if iso.notna().all():
             return _Dates(iso)
-        month_first = pd.to_datetime(column, errors="coerce", utc=has_zone)
-        day_first = pd.to_datetime(column, errors="coerce", dayfirst=True, utc=has_zone)
+        month_first = _converted(column, has_zone)
+        day_first = _converted(column, has_zone, dayfirst=True)
     conventions = {"": iso, "month": month_first, "day": day_first}
     faults = {order: _count_faults(moments) for order, moments in conventions.items()}
     best = min(faults, key=lambda order: faults[order])

@@ -47,6 +47,8 @@ def _to_pandas(table: Any, policy: Policy) -> pd.DataFrame:
 
 
 def _polars_column(column: Any) -> Any:
+    if str(column.dtype) == "Boolean":
+        return pd.array(column.to_list(), dtype="boolean")  # with a missing entry, NumPy would have 0 and 1
     zone = getattr(column.dtype, "time_zone", None)
     values = column.to_numpy()  # UTC, without its zone
     return values if zone is None else pd.Series(values).dt.tz_localize("UTC").dt.tz_convert(zone)

@@ -120,6 +120,7 @@ def to_grid(
     policy = Repair(source)
     if stamps:
         times, values = _drop_unreadable(times, values, policy)
+        _refuse_centuries(times, source)
     times, values = _sort(times, values, policy.notes)
     _refuse_long(times, values, source)
     times, values = merge_equal(times, values, policy.notes)
@@ -168,6 +169,15 @@ def _sort(times: Times, values: Values, notes: list[str]) -> tuple[Times, Values
     order = np.argsort(times, kind="stable")
     notes.append(f"{plural(backward, 'row', 'was')} out of order: sorted")
     return times[order], values[order]
+
+
+def _refuse_centuries(times: Times, source: str) -> None:
+    """Refuse times further apart than nanoseconds can count: 292 years."""
+    if times.size and int(times.max()) - int(times.min()) > np.iinfo(np.int64).max:
+        raise DataError(
+            f"the times of {source} reach from {moment_text(times.min())} to {moment_text(times.max())}, more than 292 "
+            "years: correct the wrong one of them"
+        )
 
 
 def _refuse_long(times: Times, values: Values, source: str) -> None:
@@ -292,7 +302,8 @@ def _to_fixed_step(
             "resample the table (DataFrame.resample), or name another rate with freq="
         )
     start = _grid_start(times, step)
-    positions = (times - start + step // 2) // step
+    whole, rest = np.divmod(times - start, step)  # half a step more may be beyond int64
+    positions = whole + (rest >= step - step // 2)
     moved = int(np.count_nonzero(start + positions * step != times))
     if moved:
         notes.append(f"{plural(moved, 'row', 'was')} off the {freq} grid: moved to the nearest step")

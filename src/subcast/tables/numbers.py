@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,8 +151,24 @@ def _coerced(entries: pd.Series[Any]) -> pd.Series[Any]:
     """Return entries of any kind as numbers, NaN where one is none."""
     try:
         return pd.to_numeric(entries, errors="coerce")
-    except TypeError:  # lists and the like, in older pandas
-        return pd.Series(np.nan, index=entries.index)
+    except (TypeError, OverflowError):  # lists and the like, in older pandas; whole numbers that no float holds
+        return entries.map(_float_of).astype(np.float64)
+
+
+def _float_of(entry: object) -> float:
+    """Return one entry as a number, infinite where no float is large enough, NaN where it is none.
+
+    >>> [_float_of(entry) for entry in (10**400, -(10**400), "1.5", "low", [1.0])]
+    [inf, -inf, 1.5, nan, nan]
+    """
+    if not isinstance(entry, str | Real | Decimal):
+        return math.nan
+    try:
+        return float(entry)
+    except OverflowError:
+        return math.inf if entry > 0 else -math.inf  # type: ignore[operator]
+    except ValueError:
+        return math.nan
 
 
 def _as_float32(numbers: pd.Series[Any]) -> NDArray[np.float32]:
