@@ -119,6 +119,7 @@ class TestArrays:
     [
         (KeyError("scaler"), r"it has no 'scaler'"),
         (InputError("k must be 1"), r"k must be 1"),
+        (DataError("no such rate"), r"no such rate"),
         (TypeError("not\na number"), r"not a number"),
         (OverflowError("too large"), r"too large"),
         (RecursionError(), r"RecursionError"),
@@ -134,7 +135,7 @@ def test_errors_while_restoring_become_one_sentence(error, words):
 
 
 def test_other_errors_while_restoring_are_left_alone():
-    for error in (DataError("mine"), KeyboardInterrupt(), MemoryError()):
+    for error in (DataError("plant is mine"), KeyboardInterrupt(), MemoryError()):
         with pytest.raises(type(error)) as raised, fields.restoring(state()):
             raise error
         assert raised.value is error

@@ -193,8 +193,10 @@ def restoring(state: State) -> Iterator[None]:
     """
     try:
         yield
-    except DataError:
-        raise
+    except DataError as error:
+        if state.source in str(error):  # it says already which folder it is about
+            raise
+        raise state.damaged(_one_line(error)) from error
     except KeyError as error:
         raise state.damaged(f"it has no {short(error.args[0] if error.args else error)}") from error
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.calendar import TIME_FEATURES
-from subcast.errors import DataError
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.tables.rates import check_rate
@@ -148,10 +147,8 @@ class TrainingMetadata:
 def _stored_rate(state: State) -> str | None:
     freq = fields.optional_text(state, "freq")
     if freq is not None:
-        try:
+        with fields.restoring(state):
             check_rate(freq[:_LONGEST_RATE])
-        except DataError as error:
-            raise state.damaged(str(error)) from None
     return freq if freq is None else freq[:_LONGEST_RATE]
 
 
