@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import subcast as sc
 from subcast.errors import InputError
-from subcast.forecast import Forecast
+from subcast.forecast import Forecast, Trust
 
 START = np.datetime64("2024-03-01T12:00", "ns")
 STEP = np.timedelta64(10, "m")
@@ -67,7 +67,8 @@ def rows_by_loops(forecast):
                 row["step"] = step + 1
                 row["mean"] = one.mean[step, column]
                 if one.levels:
-                    row["lower"], row["upper"] = one.bounds[0, 0, step, column], one.bounds[0, 1, step, column]
+                    widest = one.levels.index(max(one.levels))
+                    row["lower"], row["upper"] = (one.bounds[widest, end, step, column] for end in (0, 1))
                 if len(one.levels) > 1:
                     for rank, level in enumerate(one.levels):
                         row[f"lower_{round(100 * level)}"] = one.bounds[rank, 0, step, column]
@@ -161,10 +162,12 @@ class TestNeighbors:
 
 
 class TestIntervals:
-    def test_lower_and_upper_are_of_the_first_level(self):
-        forecast = make(levels=(0.5, 0.9))
-        np.testing.assert_array_equal(forecast.lower, forecast.bounds[0, 0])
-        np.testing.assert_array_equal(forecast.upper, forecast.bounds[0, 1])
+    @pytest.mark.parametrize(("levels", "widest"), [((0.5, 0.9), 1), ((0.9, 0.5), 0), ((0.1, 0.99, 0.5), 1)])
+    def test_lower_and_upper_are_of_the_highest_level(self, levels, widest):
+        forecast = make(levels=levels)
+        np.testing.assert_array_equal(forecast.lower, forecast.bounds[widest, 0])
+        np.testing.assert_array_equal(forecast.upper, forecast.bounds[widest, 1])
+        np.testing.assert_array_equal(forecast.frame["lower"], forecast.bounds[widest, 0].T.ravel())
 
     def test_by_level(self):
         forecast = make(4, levels=(0.5, 0.9))
@@ -197,6 +200,16 @@ class TestBatch:
         assert one.observed_share == 0.25
         assert isinstance(one.observed_share, float)
         np.testing.assert_array_equal(batch[-1].mean, one.mean)
+
+    def test_each_window_has_its_own_quality_gap_and_notes(self):
+        trust = (Trust("good", 1.0), Trust("poor", 40.0, ("this window is strange",)))
+        batch = make(2, trust=trust, notes=("1 of 2 windows is strange",))
+        assert (batch[0].quality, batch[0].expected_gap, batch[0].notes) == ("good", 1.0, ())
+        assert (batch[1].quality, batch[1].expected_gap, batch[1].notes) == ("poor", 40.0, trust[1].notes)
+        assert batch[1].trust == ()
+        assert make(2, notes=("a",))[1].notes == ("a",)
+        with pytest.raises(InputError, match=r"trust of a forecast must have shape \(3,\), got \(2,\)"):
+            make(3, trust=trust)
 
     def test_iteration(self):
         batch = make(3)
@@ -279,6 +292,25 @@ class TestRepr:
     )
     def test_quality(self, quality, gap, words):
         assert make(quality=quality, expected_gap=gap).quality_words == words
+
+    @pytest.mark.parametrize(
+        ("gap", "words"),
+        [
+            (31.0, "quality fair: error about 31.0 % above that of the last value, which beats the model"),
+            (0.01, "quality fair: error about the same as that of the last value, which beats the model"),
+        ],
+    )
+    def test_quality_against_another_reference(self, gap, words):
+        forecast = make(quality="fair", expected_gap=gap, reference="the last value")
+        assert forecast.quality_words == words
+        assert forecast.to_dict()["reference"] == "the last value"
+        assert make().to_dict()["reference"] is None
+
+    def test_neighbors_of_a_complete_window_are_not_called_used(self):
+        lines = repr(make(quality="full", expected_gap=0.0, observed_share=1.0)).splitlines()
+        assert lines[2] == "  the model's own forecast, intervals at 90 % as wide as 4 neighbors suggest"
+        lines = repr(make(quality="full", observed_share=1.0, levels=())).splitlines()
+        assert lines[2] == "  the model's own forecast, no intervals"
 
     def test_without_neighbors(self):
         assert repr(make(neighbor_index=np.full(4, -1))).endswith("intervals at 90 %, no neighbors")

@@ -104,6 +104,21 @@ class TestPlotForecast:
         assert labels(plot_forecast(forecast_of(7), most=3)) == ["v0\n(MW)", "v3\n(MW)", "v6\n(MW)"]
         assert len(plot_forecast(forecast_of(7, unit="")).axes) == 4
 
+    @pytest.mark.parametrize(
+        ("observed", "most", "drawn"),
+        [
+            ([1, 1, 1, 0, 0, 0, 0, 0], 4, ["v0", "v2", "v3", "v7"]),
+            ([0, 0, 0, 1, 0, 0, 0, 0], 4, ["v3", "v0"]),
+            ([0, 0, 0, 1, 0, 0, 0, 0], 1, ["v3"]),
+            ([1, 1, 1, 1, 1, 1, 1, 0], 4, ["v0", "v3", "v6", "v7"]),
+            ([0, 0, 0, 0, 0, 0, 0, 0], 2, ["v0", "v7"]),
+        ],
+        ids=str,
+    )
+    def test_at_most_half_of_the_panels_are_silent(self, observed, most, drawn):
+        forecast = forecast_of(8, unit="", observed=np.array(observed, np.float32))
+        assert labels(plot_forecast(forecast, most=most)) == drawn
+
     def test_variables_that_are_chosen_are_all_drawn(self):
         figure = plot_forecast(forecast_of(7, unit=""), ["v6", "v0", "v1", "v2", "v3"])
         assert labels(figure) == ["v6", "v0", "v1", "v2", "v3"]
@@ -190,7 +205,7 @@ class TestPlotForecast:
 
     def test_title_has_the_quality(self):
         assert plot_forecast(forecast_of(5)).get_suptitle() == (
-            "Forecast of 4 of 5 variables, 15 % of the readings in the window observed\n"
+            "Forecast of 5 variables (4 drawn), 15 % of the readings in the window observed\n"
             "Quality good: error about 2.1 % above that with all variables"
         )
         assert plot_forecast(forecast_of(1)).get_suptitle().startswith("Forecast of 1 variable, 15 %")

@@ -38,6 +38,21 @@ class KnownPaths:
         return self.values
 
 
+@dataclass(frozen=True)
+class Trust:
+    """How far the forecast of one window of a batch can be trusted.
+
+    Parameters
+    ----------
+    quality, expected_gap, notes
+        as in `Forecast`
+    """
+
+    quality: str
+    expected_gap: float | None
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
     """The forecast of one window, or of a batch of windows with the same variables present.
@@ -53,7 +68,7 @@ class Forecast:
     levels
         levels of the prediction intervals, such as (0.9,); empty without intervals
     bounds
-        [l, 2, h, s] or [l, 2, b, h, s], lower and upper bound at each level
+        [l, 2, h, s] or [l, 2, b, h, s], lower and upper bound at each level, in the order of `levels`
     observed
         [s] or [b, s], the share of each variable's readings in the window that are not missing
     observed_share
@@ -69,7 +84,9 @@ class Forecast:
     neighbor_times
         [k] or [b, k], the time of each neighbor's last step
     quality
-        the quality in one word, for dashboards: "full", "good", "fair" or "poor"
+        the quality in one word, for dashboards: "full" (all variables present), "good" (the expected gap is at most
+        2 %), "fair" (at most 10 %) or "poor"; a window unlike those that the wrapper was tested on, fewer readings than
+        it was tested with, or a model that is worse than none make it worse, and notes or `quality_words` say so
     expected_gap
         by how many percent the error exceeds that with all variables, measured on validation windows; None if unknown
     history, history_times
@@ -82,10 +99,15 @@ class Forecast:
         the zone in which the user gave times: all times are in UTC then, and the tables show them in the zone; None for
         times without a zone
     notes
-        what a user should know about the readings behind this forecast, a sentence each: readings that were not used,
-        times that were moved, what the zone of the times was taken to be
+        what a user should know about this forecast and the readings behind it, a sentence each: readings that were not
+        used, times that were moved, what the zone of the times was taken to be, why the quality is low
     window_notes
-        of a batch: notes about single windows, by the number of the window; the last of `notes` sums them up
+        of a batch: notes about the readings of single windows, by the number of the window; the last of `notes` sums
+        them up
+    reference
+        the forecast to which the error is compared if it is not that of the model with all variables
+    trust
+        the quality, the expected gap and the notes of each window of a batch; those of the batch if empty
 
     Examples
     --------
@@ -129,6 +151,8 @@ class Forecast:
     notes: tuple[str, ...] = ()
     window_notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     zone: str | None = None
+    reference: str = ""
+    trust: tuple[Trust, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the neighbors' paths along as an array, not what computes them (which holds the whole bank)."""
@@ -154,6 +178,8 @@ class Forecast:
         _check_shape("neighbor_times", self.neighbor_times, (*batch, k))
         if self.quality not in QUALITIES:
             raise InputError(f"quality must be one of {', '.join(QUALITIES)}, got {self.quality!r}")
+        if self.trust:
+            _check_shape("trust", np.empty(len(self.trust)), tuple(batch))
         if self.history is not None:
             self._check_history(self.history, s)
 
@@ -171,6 +197,11 @@ class Forecast:
         return self.mean.ndim == 3
 
     @property
+    def is_complete(self) -> bool:
+        """Whether no reading is missing, so that this is the model's own forecast."""
+        return bool(np.all(np.asarray(self.observed_share) == 1))
+
+    @property
     def horizon(self) -> int:
         """The number of steps ahead."""
         return self.mean.shape[-2]
@@ -182,6 +213,7 @@ class Forecast:
         b = self.mean.shape[0]
         if isinstance(window, bool) or not isinstance(window, int | np.integer) or not -b <= window < b:
             raise InputError(f"the index of a window must be a whole number from 0 to {b - 1}, got {window!r}")
+        trust = self.trust[window] if self.trust else Trust(self.quality, self.expected_gap, self.notes)
         return replace(
             self,
             mean=self.mean[window],
@@ -194,12 +226,18 @@ class Forecast:
             weights=self.weights[window],
             neighbor_times=None if self.neighbor_times is None else self.neighbor_times[window],
             paths=None,
+            quality=trust.quality,
+            expected_gap=trust.expected_gap,
             notes=self._notes_of(int(window) % b),
             window_notes={},
+            trust=(),
         )
 
     def _notes_of(self, window: int) -> tuple[str, ...]:
-        return (*self.notes[:-1], *self.window_notes.get(window, ())) if self.window_notes else self.notes
+        own = self.window_notes.get(window, ())
+        if self.trust:
+            return (*own, *self.trust[window].notes)
+        return (*self.notes[:-1], *own) if self.window_notes else self.notes
 
     def __iter__(self) -> Iterator[Forecast]:
         """Iterate over the forecasts of the windows of a batch."""
@@ -213,21 +251,26 @@ class Forecast:
             return f"{words}: all variables present"
         if gap is None or not np.isfinite(gap):
             return words
-        if abs(gap) < 0.05:
-            return f"{words}: error about the same as with all variables"
-        return f"{words}: error about {abs(gap):.1f} % {'above' if gap > 0 else 'below'} that with all variables"
+        size = f"{abs(gap):.1f} % {'above' if gap > 0 else 'below'} that" if abs(gap) >= 0.05 else "the same as"
+        if self.reference:
+            return f"{words}: error about {size.replace('as', 'as that')} of {self.reference}, which beats the model"
+        return f"{words}: error about {size} with all variables"
 
     # Intervals
 
     @property
     def lower(self) -> NDArray[np.float32]:
-        """The lower bound at the first level, with the shape of `mean`."""
-        return self._bounds_of(0)[0]
+        """The lower bound at the highest level, the widest interval, with the shape of `mean`."""
+        return self._bounds_of(self._widest)[0]
 
     @property
     def upper(self) -> NDArray[np.float32]:
-        """The upper bound at the first level, with the shape of `mean`."""
-        return self._bounds_of(0)[1]
+        """The upper bound at the highest level, the widest interval, with the shape of `mean`."""
+        return self._bounds_of(self._widest)[1]
+
+    @property
+    def _widest(self) -> int:
+        return int(np.argmax(self.levels)) if self.levels else 0
 
     def interval(self, level: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the lower and the upper bound at a level, each with the shape of `mean`."""
@@ -251,9 +294,10 @@ class Forecast:
     def frame(self) -> pd.DataFrame:
         """The forecast as a long table: variable, time, step, mean, lower, upper, observed.
 
-        A batch has the column `window` first. With several levels there are also columns such as `lower_50` and
-        `upper_50`. There are no bounds without intervals, and no time without times. `observed` is whether the
-        variable had a reading in the window. If the forecast has notes, the last column, `note`, has them in each row.
+        A batch has the column `window` first. `lower` and `upper` are the bounds at the highest level; with several
+        levels there are also columns such as `lower_50` and `upper_50`. There are no bounds without intervals, and no
+        time without times. `observed` is whether the variable had a reading in the window. If the
+        forecast has notes, the last column, `note`, has them in each row.
         """
         import pandas as pd
 
@@ -330,6 +374,7 @@ class Forecast:
             "observed_share": _plain(self.observed_share),
             "quality": self.quality,
             "expected_gap": None if self.expected_gap is None else _plain(self.expected_gap),
+            "reference": self.reference or None,
             "neighbors": {
                 "start": self.neighbor_index.tolist(),
                 "end": _texts(self.neighbor_times, self.zone),
@@ -350,7 +395,8 @@ class Forecast:
         Parameters
         ----------
         variables
-            names, indices or a boolean mask of the variables; by default up to four, spread evenly
+            names, indices or a boolean mask of the variables; by default up to four, spread evenly, of which at
+            most half have no readings
         path
             a .png, .pdf or .svg file to which the plot is also written
 
@@ -406,6 +452,9 @@ class Forecast:
         exists = self.neighbor_index >= 0
         if not exists.any():
             return f"{line}, no neighbors"
+        if self.is_complete:  # they are searched for the intervals, and the forecast is the model's own
+            count = plural(int(exists.sum()), "neighbor")
+            return f"the model's own forecast, {line}" + (f" as wide as {count} suggest" if levels else "")
         line += f", {plural(int(exists.sum()), 'neighbor')}"
         if self.neighbor_times is not None:
             heaviest = int(np.argmax(np.where(exists, self.weights, -1)))

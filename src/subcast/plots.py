@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import InputError
+from subcast.names import plural
 from subcast.series import Series
 from subcast.storage.files import whole_file
 from subcast.tables.zones import wall_clock
@@ -67,7 +68,8 @@ def plot_forecast(forecast: Forecast, variables: ArrayLike | Sequence[str] | Non
     forecast
         the forecast of one window; for a batch use `forecast[i]`
     variables
-        names, indices or a boolean mask of the variables; by default up to `most` variables, spread evenly
+        names, indices or a boolean mask of the variables; by default up to `most` variables, spread evenly, of which at
+        most half have no readings
     most
         maximum number of variables if `variables` is not given
 
@@ -83,7 +85,7 @@ def plot_forecast(forecast: Forecast, variables: ArrayLike | Sequence[str] | Non
             f"a plot shows one window, and this forecast has {forecast.mean.shape[0]}: select one, as in forecast[0]"
         )
     names = forecast.variables
-    selected = _spread(names, check_whole("most", most)) if variables is None else variables
+    selected = _variables_to_draw(forecast, check_whole("most", most)) if variables is None else variables
     indices = variable_indices(selected, len(names), names)
     steps = _steps_of(forecast)
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.05)  # inches
@@ -105,8 +107,23 @@ def save_figure(figure: Any, path: str | Path) -> None:
         figure.savefig(temporary, dpi=150)
 
 
+def _variables_to_draw(forecast: Forecast, most: int) -> list[str]:
+    """Return at most `most` variables, spread evenly; those without readings are at most half of them."""
+    has_readings = forecast.observed > 0
+    observed, silent = (
+        tuple(name for name, has in zip(forecast.variables, has_readings, strict=True) if has == wanted)
+        for wanted in (True, False)
+    )
+    if not observed:
+        return _spread(silent, most)
+    n_silent = min(len(silent), len(observed), most // 2)
+    return _spread(observed, most - n_silent) + _spread(silent, n_silent)
+
+
 def _spread(names: tuple[str, ...], most: int) -> list[str]:
     """Return at most `most` names, spread evenly."""
+    if not most:
+        return []
     indices = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))
     return [names[index] for index in indices]
 
@@ -259,7 +276,7 @@ def _label_steps(axes: NDArray[Any], steps: _Steps) -> None:
 
 def _forecast_title(forecast: Forecast, drawn: int) -> str:
     s = len(forecast.variables)
-    variables = f"{drawn} of {s} variables" if drawn < s else f"{s} variable{'s' if s > 1 else ''}"
+    variables = plural(s, "variable") + (f" ({drawn} drawn)" if drawn < s else "")
     observed = f"{100 * float(forecast.observed_share):.0f} % of the readings in the window observed"
     return f"Forecast of {variables}, {observed}\n{forecast.quality_words.capitalize()}"
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subcast as sc
-from subcast.errors import InputError
+from subcast.errors import DataError, FitWarning, InputError
 from subcast.series import Series
-from subcast.subset.conformal import PROBABILITIES, Calibration, conformal_quantiles
+from subcast.subset.conformal import PROBABILITIES, Calibration, _trials, conformal_quantiles
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mixing, waves
 from twins import subset_twins as twins
 
@@ -46,18 +46,18 @@ def test_quantiles_have_the_nominal_coverage():
                 assert np.mean(below) >= p - 1e-9
 
 
-def table(seed=0, shares=(0.15, 0.5, 1.0), h=3, n=4):
+def table(seed=0, counts=(1, 4, 16), h=3, n=16):
     rng = np.random.default_rng(seed)
-    shape = (len(shares), len(PROBABILITIES), h, n)
+    shape = (len(counts), len(PROBABILITIES), h, n)
     present, absent = np.sort(rng.normal(size=(2, *shape)).astype(np.float32), axis=2)
-    return Calibration(np.array(shares), present, absent, np.array([20.0, 5.0, 0.0]))
+    return Calibration(np.array(counts), present, absent, np.array([20.0, 5.0, 0.0]), np.array([0.1, 0.2, 0.4]))
 
 
-@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("count", [0.4, 1, 2, 4, 7.5, 16])
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.93, 0.99])
-def test_bounds_against_loops(share, level):
+def test_bounds_against_loops(count, level):
     calibration = table()
-    shares = calibration.shares.tolist()
+    knots = [math.log(known) for known in calibration.counts.tolist()]
 
     def between(knots, heights, x):
         if x <= knots[0]:
@@ -69,24 +69,68 @@ def test_bounds_against_loops(share, level):
         return heights[-1]
 
     for is_absent, source in ((False, calibration.present), (True, calibration.absent)):
-        found = calibration.bounds(level, share, np.array([2, 0]), absent=is_absent)
+        found = calibration.bounds(level, count, np.array([2, 0]), absent=is_absent)
         for end, p in enumerate(((1 - level) / 2, (1 + level) / 2)):
             for q in range(3):
                 for column, variable in enumerate((2, 0)):
                     at_share = [
-                        between(shares, source[:, place, q, variable].tolist(), share)
+                        between(knots, source[:, place, q, variable].tolist(), math.log(count))
                         for place in range(len(PROBABILITIES))
                     ]
                     wanted = between(PROBABILITIES.tolist(), at_share, p)
                     assert found[end, q, column] == pytest.approx(wanted, abs=1e-5)
 
 
-def test_the_expected_gap_is_interpolated():
+def test_gaps_and_strangeness_are_interpolated_in_the_logarithm_of_the_number_present():
     calibration = table()
-    assert calibration.gap_at(0.15) == 20
-    assert calibration.gap_at(0.325) == pytest.approx(12.5)
-    assert calibration.gap_at(1.0) == 0
-    assert calibration.gap_at(0.01) == 20
+    np.testing.assert_allclose(calibration.gaps_at(np.array([0.3, 1, 2, 4, 8, 16])), [20, 20, 12.5, 5, 2.5, 0])
+    np.testing.assert_allclose(calibration.usual_strangeness(np.array([0.3, 1, 2, 16])), [0.1, 0.1, 0.15, 0.4])
+    assert [calibration.extrapolates(count) for count in (0.5, 0.999, 1.0, 3.0)] == [True, True, False, False]
+    assert calibration.shares.tolist() == [1 / 16, 0.25, 1]
+
+
+@pytest.mark.parametrize(
+    ("n", "counts"),
+    [
+        (1, [1]),
+        (2, [1, 2]),
+        (3, [1, 2, 3]),
+        (6, [1, 3, 6]),
+        (7, [1, 2, 4, 6, 7]),
+        (60, [1, 3, 9, 30, 51, 60]),
+        (207, [1, 11, 32, 104, 176, 207]),
+    ],
+)
+def test_numbers_of_variables_that_are_calibrated(n, counts):
+    trials = _trials(n, seed=3)
+    assert [trial.draws.shape[1] for trial in trials] == counts
+    assert len({trial.number for trial in trials}) == len(trials)  # so that no two use the same random windows
+    for trial in trials:
+        assert all(len(set(draw)) == len(draw) for draw in trial.draws.tolist())
+        assert trial.draws.max() < n
+
+
+def test_single_variables_are_all_different():
+    alone = _trials(60, seed=0)[0].draws
+    assert alone.shape == (48, 1)
+    assert len(np.unique(alone)) == 48
+
+
+def test_a_saved_calibration_must_fit_the_variables():
+    calibration = table()
+    again = Calibration.from_state(calibration.state(), 3, 16)
+    np.testing.assert_array_equal(again.strangeness, calibration.strangeness)
+    for name, wrong in (
+        ("counts", np.array([1, 4, 15])),
+        ("counts", np.array([4, 1, 16])),
+        ("counts", np.array([0, 4, 16])),
+        ("strangeness", np.array([0.1, -1, 0.4])),
+        ("gaps", np.array([np.nan, 1, 0.4])),
+    ):
+        state = calibration.state()
+        state.arrays[name] = wrong
+        with pytest.raises(DataError):
+            Calibration.from_state(state, 3, 16)
 
 
 def nothing(x):
@@ -136,6 +180,30 @@ def test_a_good_forecast_lies_inside_its_interval(noise):
     found = robust.predict_many(test, [0, 3])
     lower, upper = found.interval(0.5)
     assert ((lower < found.mean) & (found.mean < upper)).all()
+
+
+def test_the_mean_lies_inside_all_of_its_intervals(noise, tuned, wave_parts):
+    """Also of a forecast that is far off on average, whose residuals all have one sign."""
+    too_high = sc.SubsetForecaster(lambda x: nothing(x) + 100, settings=sc.Settings(neighbors=10), progress=False)
+    values = np.random.default_rng(0).normal(size=(900, 4))
+    train, val, test = Series(values).split(LOOKBACK, HORIZON, shares=(0.4, 0.4, 0.2))
+    with pytest.warns(FitWarning):
+        too_high.fit(train, val)
+    for robust, windows in ((noise[0], noise[1]), (tuned, wave_parts.test), (too_high, test)):
+        for present in ([0], [0, 3]):
+            found = robust.predict_many(windows, present, absent=True, levels=(0.5, 0.01, 0.9))
+            assert (found.bounds[:, 0] <= found.mean).all()
+            assert (found.bounds[:, 1] >= found.mean).all()
+
+
+def test_missing_readings_count_as_absent_in_the_expected_gap(tuned, wave_parts):
+    windows = wave_parts.test[:8].readings.copy()
+    times = wave_parts.test.series.times[:8]
+    holes = windows.copy()
+    holes[:, ::2] = np.nan
+    found = tuned.predict_many(holes, present=[0, 1, 2, 3, 4, 5], times=times)
+    np.testing.assert_allclose(found.expected_gap, tuned.calibration_.gaps_at(np.array([3.0]))[0])
+    assert found.expected_gap == tuned.predict_many(windows, present=[0, 2, 4], times=times).expected_gap
 
 
 def test_fewer_variables_give_a_larger_expected_gap(tuned, wave_parts):

@@ -1,27 +1,6 @@
 """Tests of the Forecast that is returned: quality, observed shares, and bounds for any levels."""
 
 import numpy as np
-import pytest
-
-from subcast.subset.result import _quality
-
-
-@pytest.mark.parametrize(
-    ("complete", "gap", "share", "least", "word"),
-    [
-        (True, None, 1.0, 0.15, "full"),
-        (False, 1.0, 0.5, 0.15, "good"),
-        (False, 2.0, 0.15, 0.15, "good"),
-        (False, 2.1, 0.5, 0.15, "fair"),
-        (False, 10.1, 0.9, 0.15, "poor"),
-        (False, -5.0, 0.05, 0.15, "fair"),
-        (False, None, 0.9, 0.0, "good"),
-        (False, None, 0.5, 0.0, "fair"),
-        (False, None, 0.1, 0.0, "poor"),
-    ],
-)
-def test_quality(complete, gap, share, least, word):
-    assert _quality(complete, gap, share, least) == word
 
 
 def test_missing_readings_count_as_absent(tuned, wave_parts):

@@ -1,4 +1,4 @@
-"""Prediction intervals from residuals on validation windows (split conformal), by the share of variables present."""
+"""Prediction intervals from residuals on validation windows (split conformal), by the number of variables present."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from subcast.errors import InputError
 from subcast.progress import progress_bar
+from subcast.retrieval import Neighbors
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.arrived import Arrived
+from subcast.subset.familiarity import strangeness_of
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import Settings
@@ -23,9 +25,14 @@ from subcast.windows import Windows
 PROBABILITIES = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45,
                           0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995])  # fmt: skip
 DRAWS = {0.15: 24, 0.5: 12, 0.85: 8, 1.0: 1}  # number of draws of S for each |S| / N; small subsets vary more
+FEW_SHARE, FEW_DRAWS, FEW_RESIDUALS = 0.05, 24, 768  # the same for few variables, between one and 15 % of them
+SINGLES = 48  # largest number of variables that are each present alone
 RESIDUALS = 1152  # validation windows for each share, divided among its draws
 _HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
-_ARRAYS = ("shares", "present", "absent", "gaps")
+_ARRAYS = ("counts", "present", "absent", "gaps", "strangeness")
+_USUAL = 0.995  # share of the validation windows whose strangeness is usual
+_UNKNOWN_STRANGENESS = 1e30  # no window is stranger
+_LARGEST_GAP = 1e6  # percent
 _ENOUGH = 40  # a variable with fewer residuals gets the quantiles over all variables
 
 
@@ -33,35 +40,59 @@ _ENOUGH = 40  # a variable with fewer residuals gets the quantiles over all vari
 class Calibration:
     """Quantiles of the residuals, in units of the deviation of the neighbors' futures.
 
+    Between the numbers of variables at which residuals were taken, everything is interpolated in the logarithm of the
+    number; missing readings count as absent variables, so that a number need not be whole. Below the smallest number
+    the values of the smallest are used.
+
     Parameters
     ----------
-    shares
-        [c], the values of |S| / N at which residuals were taken
+    counts
+        [c], the numbers of variables present at which residuals were taken, in increasing order from 1 to n
     present, absent
         [c, probabilities, h, n]: quantiles for variables in S, and for absent variables
     gaps
         [c], how much larger the error was than with all variables, in percent, over all steps
+    strangeness
+        [c], the strangeness (see `familiarity.strangeness_of`) that 99.5 % of the validation windows did not exceed
     """
 
-    shares: NDArray[np.float64]
+    counts: NDArray[np.int64]
     present: NDArray[np.float32]
     absent: NDArray[np.float32]
     gaps: NDArray[np.float64]
+    strangeness: NDArray[np.float64]
 
-    def bounds(self, level: float, share: float, variables: NDArray[np.int64], *, absent: bool) -> NDArray[np.float32]:
-        """Return the lower and upper quantiles of the residuals at a level, [2, h, s], for |S| / N = `share`."""
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """[c], the values of |S| / N at which residuals were taken."""
+        return np.asarray(self.counts / self.counts[-1])
+
+    def extrapolates(self, count: float) -> bool:
+        """Return whether fewer readings arrived than at any number of variables that was tried."""
+        return count < float(self.counts[0]) - 1e-9
+
+    def bounds(self, level: float, count: float, variables: NDArray[np.int64], *, absent: bool) -> NDArray[np.float32]:
+        """Return the lower and upper quantiles of the residuals at a level, [2, h, s], for `count` variables."""
         table = (self.absent if absent else self.present)[..., variables]  # [c, probabilities, h, s]
-        position = float(np.interp(share, self.shares, np.arange(len(self.shares))))
+        position = float(self._between(np.float64(count), np.arange(len(self.counts), dtype=np.float64)))
         low = int(position)
-        high = min(low + 1, len(self.shares) - 1)
+        high = min(low + 1, len(self.counts) - 1)
         weight = position - low
         mixed = (1 - weight) * table[low] + weight * table[high]  # [probabilities, h, s]
         ends = [(1 - level) / 2, (1 + level) / 2]
         return np.stack([_at_probability(mixed, end) for end in ends])
 
-    def gap_at(self, share: float) -> float:
-        """Return the expected gap to the error with all variables, in percent, for |S| / N = `share`."""
-        return float(np.interp(share, self.shares, self.gaps))
+    def gaps_at(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the expected gaps in percent, [b], for windows with the readings of so many variables."""
+        return self._between(counts, self.gaps)
+
+    def usual_strangeness(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the strangeness that is usual, [b], for windows with the readings of so many variables."""
+        return self._between(counts, self.strangeness)
+
+    def _between(self, counts: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Interpolate in the logarithm of the number of variables."""
+        return np.asarray(np.interp(np.log(np.maximum(counts, 1e-9)), np.log(self.counts), values))
 
     def state(self) -> State:
         """Return the state to save."""
@@ -70,18 +101,50 @@ class Calibration:
     @classmethod
     def from_state(cls, state: State, horizon: int | None = None, n: int | None = None) -> Calibration:
         """Return the calibration saved in `state`, of `n` variables and `horizon` steps ahead."""
-        shares = fields.array(state, "shares", np.float64, [None], low=0, high=1)
-        if not shares.size or (np.diff(shares) <= 0).any():
-            raise state.damaged("its shares must increase")
-        table = [len(shares), len(PROBABILITIES), horizon, n]
+        counts = fields.array(state, "counts", np.int64, [None], low=1, high=np.inf if n is None else n)
+        if not counts.size or (np.diff(counts) <= 0).any() or (n is not None and counts[-1] != n):
+            raise state.damaged("its counts must increase to the number of variables")
+        size = len(counts)
+        table = [size, len(PROBABILITIES), horizon, n]
         present, absent = (fields.array(state, name, np.float32, table) for name in ("present", "absent"))
-        return cls(shares, present, absent, fields.array(state, "gaps", np.float64, [len(shares)]))
+        gaps = fields.array(state, "gaps", np.float64, [size])
+        strangeness = fields.array(state, "strangeness", np.float64, [size], low=0)
+        return cls(counts, present, absent, gaps, strangeness)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Validation windows that tuning did not use, with the model's forecasts of them when all variables are present.
+
+    Parameters
+    ----------
+    arrived, targets
+        the windows, and their targets [b, h, n]
+    plain
+        [b, h, n], the model's forecasts
+    neighbors
+        the nearest training windows, by all variables
+    """
+
+    arrived: Arrived
+    targets: NDArray[np.float32]
+    plain: NDArray[np.float32]
+    neighbors: Neighbors
+
+    @classmethod
+    def take(cls, fitted: Fitted, windows: Windows, index: NDArray[np.int64], settings: Settings, most: int) -> Sample:
+        """Forecast at most `most` of the validation windows with the numbers `index`, with all variables present."""
+        used = index[:: max(1, -(-len(index) // most))]
+        arrived = fitted.arrive(windows)[used]
+        plain = np.concatenate([fitted.plain_forecast(arrived[i : i + 256]) for i in range(0, len(arrived), 256)])
+        neighbors = fitted.retrieve(arrived, np.arange(fitted.n), settings.neighbors, settings.exponent)
+        return cls(arrived, windows.targets[used], plain, neighbors)
 
 
 def calibrate(
     fitted: Fitted,
-    windows: Windows,
-    places: NDArray[np.int64],
+    sample: Sample,
+    reference: NDArray[np.float32],
     settings: Settings,
     *,
     metric: str,
@@ -94,8 +157,11 @@ def calibrate(
     ----------
     fitted, settings
         the fitted model and bank, and the settings of the method
-    windows, places
-        validation windows, and the numbers of those to use
+    sample
+        the validation windows
+    reference
+        [b, h, n], the forecasts of these windows to which the error is compared: the model's with all variables
+        present, or others if the model is no reference
     metric
         "mae" or "rmse", for the expected gaps
     seed
@@ -103,75 +169,98 @@ def calibrate(
     progress
         whether to show a progress bar
     """
-    used = places[:: max(1, -(-len(places) // RESIDUALS))]
-    arrived, targets = fitted.arrive(windows)[used], windows.targets[used]
-    plain_forecasts = np.concatenate([fitted.plain_forecast(arrived[i : i + 256]) for i in range(0, len(arrived), 256)])
-    n = fitted.n
-    shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
-    present_tables, absent_tables, gaps = [], [], []
-    with progress_bar("Calibrating prediction intervals", sum(DRAWS[share] for share in shares), progress) as advance:
-        for number, share in enumerate(shares):
-            residuals = _Residuals(fitted, arrived, targets, plain_forecasts, settings, metric)
-            size = min(RESIDUALS // DRAWS[share], len(arrived))
-            for draw, present in enumerate(draw_subsets(n, share=share, draws=DRAWS[share], seed=seed + 1000 + number)):
-                rng = np.random.default_rng([seed, number, draw])
-                sample = np.sort(rng.choice(len(arrived), size=size, replace=False))
-                residuals.add(np.sort(present), sample)
+    trials = _trials(fitted.n, seed)
+    tables: dict[bool, list[NDArray[np.float32]]] = {False: [], True: []}  # by whether absent
+    gaps, strangeness = [], []
+    with progress_bar("Calibrating prediction intervals", sum(len(t.draws) for t in trials), progress) as advance:
+        for trial in trials:
+            residuals = _Residuals(fitted, sample, reference, settings, metric)
+            size = min(trial.residuals // len(trial.draws), len(sample.arrived))
+            for draw, present in enumerate(trial.draws):
+                rng = np.random.default_rng([seed, trial.number, draw])
+                residuals.add(np.sort(present), np.sort(rng.choice(len(sample.arrived), size=size, replace=False)))
                 advance(1)
-            present_tables.append(residuals.quantiles(absent=False))
-            absent_tables.append(residuals.quantiles(absent=True))
+            for absent, table in tables.items():
+                table.append(residuals.quantiles(absent=absent))
             gaps.append(residuals.gap())
-    gaps[-1] = 0.0
-    if len(shares) > 1:  # with all variables present there is no residual of an absent one: use the next lower share
-        absent_tables[-1] = absent_tables[-2]
-    return Calibration(np.array(shares), np.stack(present_tables), np.stack(absent_tables), np.array(gaps))
+            strangeness.append(residuals.usual_strangeness())
+    if len(trials) > 1:  # with all variables present there is no residual of an absent one: use the next lower number
+        tables[True][-1] = tables[True][-2]
+    counts = np.array([trial.draws.shape[1] for trial in trials], dtype=np.int64)
+    return Calibration(counts, np.stack(tables[False]), np.stack(tables[True]), np.array(gaps), np.array(strangeness))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Draws of S of one size, [draws, s], a number for seeds, and the number of validation windows to use."""
+
+    draws: NDArray[np.int64]
+    number: int
+    residuals: int
+
+
+def _trials(n: int, seed: int) -> list[_Trial]:
+    """Return the draws for each size of S, in increasing order of the size: one variable, 5, 15, 50, 85 and 100 %."""
+    shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
+    trials: dict[int, _Trial] = {}
+    for number, share in enumerate(shares):
+        draws = draw_subsets(n, share=share, draws=DRAWS[share], seed=seed + 1000 + number)
+        trials.setdefault(draws.shape[1], _Trial(draws, number, RESIDUALS))
+    few = draw_subsets(n, share=FEW_SHARE, draws=FEW_DRAWS, seed=seed + 1000 + len(DRAWS))
+    trials.setdefault(few.shape[1], _Trial(few, len(DRAWS), FEW_RESIDUALS))
+    order = np.random.default_rng([seed, n]).permutation(n)
+    if 1 not in trials or few.shape[1] == 1 < n:
+        trials[1] = _Trial(order[:SINGLES, None], len(DRAWS) + 1, RESIDUALS)
+    return [trials[size] for size in sorted(trials)]
 
 
 class _Residuals:
-    """Residuals for one value of |S| / N, collected over draws of S."""
+    """Residuals for one number of variables present, collected over draws of S."""
 
     def __init__(
-        self,
-        fitted: Fitted,
-        arrived: Arrived,
-        targets: NDArray[np.float32],
-        plain_forecasts: NDArray[np.float32],
-        settings: Settings,
-        metric: str,
+        self, fitted: Fitted, sample: Sample, reference: NDArray[np.float32], settings: Settings, metric: str
     ) -> None:
-        self.fitted, self.arrived, self.targets, self.settings, self.metric = fitted, arrived, targets, settings, metric
-        self.plain_forecasts = plain_forecasts  # [b, h, n]: with all variables present
+        self.fitted, self.sample, self.reference, self.settings = fitted, sample, reference, settings
+        self.power = 1 if metric == "mae" else 2
         self.residuals: dict[bool, list[NDArray[np.float32]]] = {False: [], True: []}  # by whether absent
-        self.errors = np.zeros(2)  # sums with S present, and with all variables present
+        self.strangeness: list[NDArray[np.float64]] = []
+        self.errors = np.zeros(2)  # sums with S present, and of the reference
 
-    def add(self, present: NDArray[np.int64], sample: NDArray[np.int64]) -> None:
-        """Forecast a sample of the windows from S and keep the residuals of present and of absent variables."""
-        fitted, arrived = self.fitted, self.arrived[sample]
-        truth = self.targets[sample]  # [b, h, n]
-        plain = self.plain_forecasts[sample]
-        neighbors = fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
+    def add(self, present: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Forecast some of the windows from S and keep the residuals of present and of absent variables."""
+        fitted, settings, arrived = self.fitted, self.settings, self.sample.arrived[rows]
+        truth = self.sample.targets[rows]  # [b, h, n]
         order = fitted.order(present, True)
         if len(present) == fitted.n:
-            mean = plain
+            known = self.sample.neighbors
+            neighbors, mean = Neighbors(known.index[rows], known.distance[rows]), self.sample.plain[rows]
         else:
-            forecast = forecast_windows(fitted, self.settings, arrived, present, absent=True, neighbors=neighbors)
-            mean = forecast.mean
+            neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
+            mean = forecast_windows(fitted, settings, arrived, present, absent=True, neighbors=neighbors).mean
         residual = np.full(truth.shape, np.nan, dtype=np.float32)
         residual[:, :, order] = truth[:, :, order] - mean
         scaled = residual / fitted.uncertainty_scale(arrived, neighbors, np.arange(fitted.n))  # [b, h, n]
         is_present = np.isin(np.arange(fitted.n), present)
         self.residuals[False].append(np.where(is_present, scaled, np.nan))
         self.residuals[True].append(np.where(is_present, np.nan, scaled))
+        self.strangeness.append(strangeness_of(neighbors))
         spread = fitted.normalizer.spread_of(present)
         subset_error = residual[:, :, present] / spread
-        plain_error = (truth[:, :, present] - plain[:, :, present]) / spread
-        power = 1 if self.metric == "mae" else 2
-        self.errors += [np.nansum(np.abs(subset_error) ** power), np.nansum(np.abs(plain_error) ** power)]
+        plain_error = (truth[:, :, present] - self.reference[rows][:, :, present]) / spread
+        known_errors = np.isfinite(subset_error) & np.isfinite(plain_error)
+        for place, error in enumerate((subset_error, plain_error)):
+            self.errors[place] += (np.abs(error[known_errors].astype(np.float64)) ** self.power).sum()
 
     def gap(self) -> float:
-        """Return how much larger the error is than with all variables, in percent."""
-        subset_error, plain_error = self.errors ** (1 if self.metric == "mae" else 0.5)
-        return float(100 * (subset_error / plain_error - 1)) if plain_error > 0 else 0.0
+        """Return how much larger the error is than that of the reference, in percent."""
+        subset_error, plain_error = self.errors ** (1 / self.power)
+        return float(min(100 * (subset_error / plain_error - 1), _LARGEST_GAP)) if plain_error > 0 else 0.0
+
+    def usual_strangeness(self) -> float:
+        """Return the strangeness that 99.5 % of the windows do not exceed."""
+        known = np.concatenate(self.strangeness)
+        known = known[np.isfinite(known)]
+        return float(np.quantile(known, _USUAL, method="higher")) if known.size else _UNKNOWN_STRANGENESS
 
     def quantiles(self, *, absent: bool) -> NDArray[np.float32]:
         """Return the quantiles, [probabilities, h, n]: the mean of a variable's own and those over all variables.

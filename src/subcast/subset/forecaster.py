@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.adapters import adapt
 from subcast.axes import check_whole, variable_indices
-from subcast.errors import DataWarning, InputError
+from subcast.errors import DataWarning, FitWarning, InputError
 from subcast.forecast import Forecast
 from subcast.limits import Limits
 from subcast.names import plural
@@ -33,7 +33,7 @@ from subcast.subset.checks import (
     refuse_unfitted,
     stored_probe,
 )
-from subcast.subset.conformal import Calibration, calibrate, checked_levels
+from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, checked_levels
 from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
@@ -53,6 +53,7 @@ from subcast.subset.screened import (
 from subcast.subset.settings import METRICS, Settings
 from subcast.subset.stream import ForecastStream
 from subcast.subset.tuning import tune
+from subcast.subset.usefulness import Usefulness, judge_model
 from subcast.subset.validation import split_validation
 from subcast.tables.convention import NumberFormat
 from subcast.tables.live import Recent, read_recent
@@ -60,6 +61,7 @@ from subcast.windows import Windows
 
 _FIELDS = {field.name for field in dataclasses.fields(Settings)}
 _FITTED_SETTINGS = ("daily_profile", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share")
+_COMPARED = 256  # validation windows on which the model of a wrapper without intervals is compared
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -249,12 +251,32 @@ class SubsetForecaster:
                 seed=self.seed,
                 progress=self.progress,
             )
-        if self.settings_.pool and len(for_intervals):  # without pooling, calibration would need too many model passes
+        if len(for_intervals):
+            self._judge_and_calibrate(fitted, val, for_intervals)
+
+    def _judge_and_calibrate(self, fitted: Fitted, val: Windows, index: NDArray[np.int64]) -> None:
+        """Compare the model with forecasts that need no model, and calibrate."""
+        settings = self.settings_
+        sample = Sample.take(fitted, val, index, settings, RESIDUALS if settings.pool else _COMPARED)
+        verdict = judge_model(
+            fitted,
+            settings,
+            sample.arrived,
+            sample.targets,
+            sample.plain,
+            sample.neighbors,
+            metric=self.metric,
+            variables=val.series.variables,
+        )
+        self.report_ = {**self.report_, "model": verdict.usefulness.to_dict()}
+        if verdict.usefulness.problem:
+            warnings.warn(verdict.usefulness.problem, FitWarning, stacklevel=4)
+        if settings.pool:  # without pooling, calibration would need too many model passes
             self.calibration_ = calibrate(
                 fitted,
-                val,
-                for_intervals,
-                self.settings_,
+                sample,
+                verdict.reference,
+                settings,
                 metric=self.metric,
                 seed=self.seed,
                 progress=self.progress,
@@ -287,6 +309,11 @@ class SubsetForecaster:
         if self._own_stream is not None and len(self._own_stream):
             values, times = self._own_stream.readings()
             self._own_stream = self.stream(values, times=times)
+
+    @property
+    def usefulness_(self) -> Usefulness | None:
+        """The comparison of the model with forecasts that need no model; None without validation windows."""
+        return Usefulness.from_dict(self.report_["model"]) if "model" in self.report_ else None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -326,6 +353,10 @@ class SubsetForecaster:
             pairs = zip(self.calibration_.shares, self.calibration_.gaps, strict=True)
             gaps = ", ".join(f"{gap:+.1f} % at {share:.0%}" for share, gap in pairs if share < 1)
             lines.append(f"  expected gap to all variables: {gaps}" if gaps else "  intervals are calibrated")
+        usefulness = self.usefulness_
+        if usefulness is not None:
+            lines.append(f"  {usefulness.line}")
+            lines += [f"  warning: {usefulness.problem}"] if usefulness.problem else []
         return "\n".join(lines)
 
     # Forecasting
@@ -565,6 +596,8 @@ class SubsetForecaster:
             raise state.damaged("it has no moments")
         wrapper.report_ = dict(fields.mapping(state, "report"))
         wrapper._metadata, wrapper._fitted, wrapper._limits = metadata, fitted, limits
+        with fields.restoring(state):
+            _ = wrapper.usefulness_  # raises if the stored comparison is not one
         calibration = state.part("calibration")
         if calibration is not None:
             wrapper.calibration_ = Calibration.from_state(calibration, fitted.horizon, fitted.n)
@@ -596,7 +629,8 @@ class SubsetForecaster:
         check_blend(settings, fitted.horizon, fitted.experts)
         other = copy.copy(self)
         other.settings, other.given, other.settings_ = settings, {}, settings
-        other.report_, other.calibration_, other._own_stream = {}, None, None
+        other.report_ = {name: part for name, part in self.report_.items() if name == "model"}
+        other.calibration_, other._own_stream = None, None
         return other
 
     # Private helpers
@@ -611,7 +645,9 @@ class SubsetForecaster:
         return checked_levels(self.levels if levels is None else levels)
 
     def _maker(self) -> ForecastMaker:
-        return ForecastMaker(self.fitted_, self.metadata_, self.settings_, self.calibration_, self._limits)
+        return ForecastMaker(
+            self.fitted_, self.metadata_, self.settings_, self.calibration_, self._limits, self.usefulness_
+        )
 
     def _forecast_one(
         self,

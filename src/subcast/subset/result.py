@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,17 @@ from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
 from subcast.subset.completion import weigh_by_distance
 from subcast.subset.conformal import Calibration
+from subcast.subset.familiarity import strangeness_of
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.methods import forecast_windows
 from subcast.subset.methods.protocol import MethodForecast
 from subcast.subset.settings import Settings
+from subcast.subset.trust import Judge
+from subcast.subset.usefulness import Usefulness
 from subcast.tables.live import Recent
 from subcast.tables.steps import UserClock
 from subcast.weighting import uniform
-
-_GOOD, _FAIR = 2.0, 10.0  # largest expected gap in percent of a "good" and of a "fair" forecast
 
 
 class Ahead(NamedTuple):
@@ -45,6 +46,7 @@ class ForecastMaker:
     settings: Settings
     calibration: Calibration | None
     limits: Limits | None = None
+    usefulness: Usefulness | None = None
 
     def single(
         self,
@@ -94,45 +96,67 @@ class ForecastMaker:
         fitted, calibration = self.fitted, self.calibration
         variables = fitted.order(present, absent)
         has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
-        complete = len(present) == fitted.n and bool(has_reading.all())
-        if complete:
-            searched = calibration is not None and bool(levels)
-            method_forecast = self._plain(arrived, present, neighbors, with_neighbors=searched)
+        if len(present) == fitted.n and bool(has_reading.all()):
+            needed = calibration is not None and bool(levels)
+            method_forecast = self._plain(arrived, present, neighbors, with_neighbors=needed)
         else:
-            settings = self.settings
-            method_forecast = forecast_windows(fitted, settings, arrived, present, absent=absent, neighbors=neighbors)
-        share = len(present) / fitted.n
-        # Missing readings count as absent.
-        read_share = float(has_reading.mean()) * share if has_reading.size else share
-        gap = None if calibration is None else calibration.gap_at(read_share)
-        starts = fitted.starts_of(method_forecast.neighbors)
+            method_forecast = forecast_windows(
+                fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors
+            )
+        counts = has_reading.sum(axis=(1, 2)) / fitted.lookback  # [b]: missing readings count as absent
         observed = np.zeros((len(method_forecast.mean), len(variables)), dtype=np.float32)
         observed[:, : len(present)] = has_reading.mean(axis=1)
-        bounds = self._bounds(arrived, method_forecast, present, variables, levels)
+        bounds = self._bounds(arrived, method_forecast, counts, len(present), variables, levels)
         _refuse_infinite(method_forecast.mean, bounds)
-        forecast = Forecast(
-            variables=tuple(self.metadata.variables[i] for i in variables),
-            mean=method_forecast.mean,
-            levels=levels if calibration is not None else (),
-            bounds=bounds,
-            observed=observed,
-            observed_share=has_reading.mean(axis=(1, 2)) * share,
-            times=ahead.times,
-            zone=ahead.clock.zone,
-            neighbor_index=starts,
-            neighbor_distance=method_forecast.neighbors.distance,
-            weights=method_forecast.weights,
-            neighbor_times=ahead.clock.shown(self.metadata.last_times(starts), past=True),
-            quality=_quality(complete, gap, read_share, self._least_share()),
-            expected_gap=0.0 if complete else gap,
-            freq=self.metadata.freq,
-            unit=self.metadata.unit,
-            notes=ahead.notes,
+        return (
+            Forecast(
+                variables=tuple(self.metadata.variables[i] for i in variables),
+                mean=method_forecast.mean,
+                levels=levels if calibration is not None else (),
+                bounds=bounds,
+                observed=observed,
+                observed_share=counts / fitted.n,
+                times=ahead.times,
+                zone=ahead.clock.zone,
+                freq=self.metadata.freq,
+                unit=self.metadata.unit,
+                **self._neighbor_fields(method_forecast, ahead.clock),
+                **self._trust_fields(counts, method_forecast.neighbors, variables, ahead.notes),
+            ),
+            method_forecast.neighbors,
         )
-        return forecast, method_forecast.neighbors
 
-    def _least_share(self) -> float:
-        return 0.0 if self.calibration is None else float(self.calibration.shares[0])
+    def _neighbor_fields(self, method_forecast: MethodForecast, clock: UserClock) -> dict[str, Any]:
+        """Return what a forecast says about the neighbors."""
+        starts = self.fitted.starts_of(method_forecast.neighbors)
+        return {
+            "neighbor_index": starts,
+            "neighbor_distance": method_forecast.neighbors.distance,
+            "weights": method_forecast.weights,
+            "neighbor_times": clock.shown(self.metadata.last_times(starts), past=True),
+        }
+
+    def _trust_fields(
+        self,
+        counts: NDArray[np.float64],
+        neighbors: Neighbors,
+        variables: NDArray[np.int64],
+        notes: tuple[str, ...],
+    ) -> dict[str, Any]:
+        """Return what a forecast says about its quality, after `notes` about what arrived.
+
+        `counts` [b] is the number of variables that arrived.
+        """
+        judge = Judge(self.fitted.n, self.calibration, self.usefulness, variables)
+        strangeness = strangeness_of(neighbors)
+        summary = judge.batch(counts, strangeness)
+        return {
+            "quality": summary.quality,
+            "expected_gap": summary.expected_gap,
+            "notes": (*notes, *summary.notes),
+            "reference": judge.reference,
+            "trust": tuple(replace(each, notes=(*notes, *each.notes)) for each in judge.windows(counts, strangeness)),
+        }
 
     def _plain(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors | None, *, with_neighbors: bool
@@ -152,21 +176,32 @@ class ForecastMaker:
         self,
         arrived: Arrived,
         method_forecast: MethodForecast,
-        present: NDArray[np.int64],
+        counts: NDArray[np.float64],
+        n_present: int,
         variables: NDArray[np.int64],
         levels: tuple[float, ...],
     ) -> NDArray[np.float32] | None:
-        """Return the bounds of the intervals, [levels, 2, b, h, s]."""
-        if self.calibration is None or not levels:
+        """Return the bounds of the intervals, [levels, 2, b, h, s]; the mean always lies inside.
+
+        `variables` are the `n_present` that are present and then the absent ones; `counts` [b] is the number of
+        variables whose readings arrived.
+        """
+        calibration, mean = self.calibration, method_forecast.mean
+        if calibration is None or not levels:
             return None
-        share = len(present) / self.fitted.n
+        present, absent = variables[:n_present], variables[n_present:]
         unit = self.fitted.uncertainty_scale(arrived, method_forecast.neighbors, variables)  # [b, h, s]
-        bounds = np.empty((len(levels), 2, *method_forecast.mean.shape), dtype=np.float32)
-        for number, level in enumerate(levels):
-            quantiles = [self.calibration.bounds(level, share, present, absent=False)]
-            if len(variables) > len(present):
-                quantiles.append(self.calibration.bounds(level, share, variables[len(present) :], absent=True))
-            bounds[number] = method_forecast.mean + np.concatenate(quantiles, axis=2)[:, None] * unit
+        bounds = np.empty((len(levels), 2, *mean.shape), dtype=np.float32)
+        for count in np.unique(counts):
+            rows = np.flatnonzero(counts == count)
+            for number, level in enumerate(levels):
+                quantiles = calibration.bounds(level, count, present, absent=False)  # [2, h, s]
+                if absent.size:
+                    of_absent = calibration.bounds(level, count, absent, absent=True)
+                    quantiles = np.concatenate([quantiles, of_absent], axis=2)
+                bounds[number][:, rows] = mean[rows] + quantiles[:, None] * unit[rows]
+        bounds[:, 0] = np.minimum(bounds[:, 0], mean)
+        bounds[:, 1] = np.maximum(bounds[:, 1], mean)
         return bounds
 
 
@@ -177,17 +212,3 @@ def _refuse_infinite(mean: NDArray[np.float32], bounds: NDArray[np.float32] | No
             "the forecast is NaN or infinite, because readings or numbers in the wrapper are too large to compute "
             "with: check the readings, or fit the wrapper again"
         )
-
-
-def _quality(complete: bool, gap: float | None, share: float, least: float) -> str:
-    """Return the quality as a word.
-
-    It is never "good" if the share of readings is below half of the smallest share used in calibration.
-    """
-    if complete:
-        return "full"
-    if gap is None:  # without a calibration the share of readings decides
-        return "good" if share >= 0.85 else "fair" if share >= 0.5 else "poor"
-    if gap > _FAIR:
-        return "poor"
-    return "good" if gap <= _GOOD and share >= 0.5 * least else "fair"
