@@ -192,6 +192,8 @@ def _read_begins(times: Any, count: int, metadata: TrainingMetadata) -> Begins:
     steps = metadata.steps
     if times is None:
         return Begins(None, None, UserClock(steps.zone, steps.zone))
+    if np.shape(times) not in ((), (count,)):
+        raise InputError(f"times must have the begin of each of the {count} windows, got shape {np.shape(times)}")
     policy = Strict("times", zone=steps.zone)
     read = read_times(times, count, policy)
     clock = UserClock(steps.zone, None if read.assumed else read.zone)
