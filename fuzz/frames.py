@@ -141,9 +141,12 @@ def _objects(write: Callable[[float], Any]) -> Callable[[Random, int], tuple[Any
     return make
 
 
-def _no_readings(entries: Callable[[Random], Any], name: str = "object") -> Callable[[Random, int], tuple[Any, None]]:
-    def make(random: Random, rows: int) -> tuple[Any, None]:
-        return pd.Series([entries(random) for _ in range(rows)], dtype=name), None
+def _no_readings(
+    entries: Callable[[Random], Any], name: str = "object"
+) -> Callable[[Random, int], tuple[Any, Numbers | None]]:
+    def make(random: Random, rows: int) -> tuple[Any, Numbers | None]:
+        content = pd.Series([entries(random) for _ in range(rows)], dtype=name)
+        return content, [None] * rows if content.isna().all() else None
 
     return make
 
@@ -331,7 +334,8 @@ def _polars_frame(random: Random) -> Made:
             for n in readings
         ]
         data[f"v{number}"] = pl.Series(entries, dtype=kind)
-        columns[f"v{number}"] = Column(None, None if kind == pl.Boolean else readings, str(kind))
+        no_readings = kind == pl.Boolean and any(reading is not None for reading in readings)
+        columns[f"v{number}"] = Column(None, None if no_readings else readings, str(kind))
     return Made(pl.DataFrame({"time": moments, **data}), columns, moments)
 
 

@@ -8,14 +8,14 @@ from subcast.subset.stream import ForecastStream
 
 
 def test_files(run_seeds):
-    counts = run_seeds("files", range(100, 130))
-    assert counts["checked"] >= 5
+    counts = run_seeds("files", range(60))
+    assert counts["checked"] >= 15
     assert counts["refused"] >= 5
 
 
 def test_frames(run_seeds):
-    counts = run_seeds("frames", range(13, 50))
-    assert counts["checked"] >= 10
+    counts = run_seeds("frames", range(60))
+    assert counts["checked"] >= 15
     assert counts["refused"] >= 5
 
 
