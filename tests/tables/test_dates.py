@@ -37,6 +37,11 @@ class TestDates:
         with pytest.raises(DataError, match="2 of 2 times in the frame cannot be read"):
             self.read_dates(["20-Jun-2010 05:00;-2", "20-Jun-2010 06:00;-3"])
 
+    @pytest.mark.parametrize("days", [[4, 5, 7, 8, 9], [11, 7, 4, 5, 8, 9, 6, 10], [1, 2, 3, 5, 6, 7]])
+    def test_days_that_might_be_months_with_a_gap_or_shuffled_are_noted(self, days):
+        with pytest.warns(DataWarning, match="can be read in two ways"):
+            self.read_dates([f"{day:02d}.01.24 00:00" for day in days])
+
     def test_month_first(self):
         assert minutes_of(self.read_dates([f"02/{day}/2024" for day in range(10, 16)]))[0] == "2024-02-10T00:00"
 

@@ -364,7 +364,7 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
     """Read dates written as text, in one convention for the whole column.
 
     ISO, month first and day first are tried. The convention that reads the most entries is taken; among equals the
-    one with the fewest rows out of order, then the one with the most even steps. (Reading each entry on its own would
+    one with the fewest rows out of order, then the one with the fewest gaps. (Reading each entry on its own would
     turn 12/02 and 13/02 into two months.)
     """
     column = _stripped(column)
@@ -390,13 +390,22 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
 
 
 def _count_faults(moments: pd.Series[Any]) -> tuple[int, int, float]:
-    """Return how many entries are unread, how many out of order, and the longest step in shortest steps.
+    """Return how many entries are unread, how many out of order, and how many steps there are for each time."""
+    known = moments.dropna()
+    backward = known.diff().dropna() < pd.Timedelta(0)
+    return int(moments.isna().sum()), int(backward.sum()), _steps_for_each(known)
 
-    The steps of months count as even.
+
+def _steps_for_each(moments: pd.Series[Any]) -> float:
+    """Return how many of the shortest steps lie between the first and the last time, for each time; 1 without gaps.
+
+    The order of the rows does not matter, and the steps of months count as equal.
     """
-    steps = moments.dropna().diff().dropna().dt.total_seconds().to_numpy()
-    forward = steps[steps > 0]
-    unevenness = float(forward.max() / forward.min()) if forward.size else 1.0
-    if (moments.dropna().dt.day == 1).all() and forward.size and forward.min() >= 28 * 86400:
-        unevenness = 1.0
-    return int(moments.isna().sum()), int((steps < 0).sum()), unevenness
+    times = np.unique(moments.to_numpy(dtype="datetime64[ns]").view(np.int64))
+    if times.size < 2:
+        return 1.0
+    steps = np.diff(times)
+    if (moments.dt.day == 1).all() and steps.min() >= 28 * 86_400 * 10**9:
+        months = 12 * moments.dt.year + moments.dt.month
+        return float(months.max() - months.min() + 1) / times.size
+    return (float(times[-1] - times[0]) / float(steps.min()) + 1) / times.size
