@@ -78,13 +78,12 @@ class TextTable:
         """Whether nothing about the table is odd, so that it must be read."""
         return not self.oddities
 
-    @property
-    def header_unclear(self) -> bool:
+    def header_unclear(self, grid: list[list[str]]) -> bool:
         """Whether the names look like readings; or, without names, the first line like names or times like readings."""
         if self.header:
-            first = self.grid[0]
+            first = grid[0]
             return first[0].startswith("#") or all(not entry.strip() or _is_number(entry) for entry in first)
-        first = [self.grid[0][place.column] for place in self.places if place.line == 0]
+        first = [grid[0][place.column] for place in self.places if place.line == 0]
         words = any(read_number(text, self.convention) is None for text in first)
         return words or "trailing" in self.oddities or self.style.startswith(("compact", "epoch"))
 
