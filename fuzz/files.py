@@ -67,7 +67,7 @@ def _compare(series: Series, table: TextTable, grid: list[list[str]]) -> str:
     """Compare a series with the fields of its file, if it can be said what they mean."""
     if (
         "ragged" in table.oddities
-        or table.header_unclear
+        or table.header_unclear(grid)
         or table.one_field
         or table.encoding not in ("utf-8", "utf-8-sig", "utf-16")
     ):
