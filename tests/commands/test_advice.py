@@ -38,6 +38,7 @@ NOT_FROM_FILES = (
         ("key='x' names no frame", "--key 'x' names no frame"),
         ("--time is given", "--time is given"),
         ("the overtime= of a=b", "the overtime= of a=b"),
+        ("read it with TrainedForecaster.load, or wrap it with `subcast fit`", "wrap it with `subcast fit`"),
     ],
 )
 def test_advice(message, expected):

@@ -267,6 +267,22 @@ class TestStreams:
         assert same(stream.forecast(), before)
         assert same(stream.extend(recent, strict=True), robust.predict(recent))
 
+    def test_strict_refuses_late_readings(self, robust, recent):
+        stream = robust.stream(recent, strict=True)
+        for arguments in ({"time": recent.index[3]}, {"back": LOOKBACK - 4}):
+            with pytest.raises(
+                InputError, match="strict does not allow: 'station-3' reads 999999 at 2024-01-30 19:00:00"
+            ):
+                stream.late({"station-3": 999999.0}, **arguments)
+        assert same(stream.forecast(), robust.predict(recent))
+        stream.late({"station-3": 999999.0}, recent.index[3], strict=False)
+        assert "'station-3' reads 999999 at 2024-01-30 19:00:00" in stream.forecast().notes[0]
+
+    def test_strict_refuses_late_readings_of_a_stream_without_times(self, robust, recent):
+        stream = robust.stream(recent.to_numpy(), strict=True)
+        with pytest.raises(InputError, match="strict does not allow: 'station-3' reads 999999"):
+            stream.late({"station-3": 999999.0}, back=2)
+
     def test_update_strict(self, robust, recent):
         robust.reset()
         with pytest.raises(InputError, match="strict does not allow"):

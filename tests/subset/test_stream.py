@@ -1,6 +1,7 @@
 """Tests of live streams: every step gives the same forecast as `predict` on the window."""
 
 import contextlib
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -378,3 +379,27 @@ def test_the_marks_of_numbers_written_as_text(live, wave_parts):
     unclear.iloc[0] = "980"
     with pytest.raises(InputError, match=r"recent has numbers such as '1.010' .*: give decimal='.' or thousands='.'"):
         live.predict(unclear)
+
+
+def test_readings_too_large_or_missing_in_any_way(live, wave_parts, recwarn):
+    """Never a raw error of Python, nor a warning of numpy."""
+    name, n, time = live.variables[0], len(live.variables), wave_parts.test.series.times[0]
+    for step in ({name: 10**400}, [10**400] * n, {name: 1e39}, [1e39] * n, {name: "1e39"}):
+        with pytest.raises(InputError, match="too large for float32") as caught:
+            live.stream().push(step, time)
+        assert_one_sentence(caught)
+    stream = live.stream()
+    stream.push({name: pd.NA}, time)
+    assert np.isnan(stream.readings()[0]).all()
+    assert not recwarn.list
+
+
+def test_text_with_a_point_before_three_digits_is_noted_once(live, wave_parts):
+    series = wave_parts.test.series
+    stream = live.stream()
+    with pytest.warns(sc.DataWarning, match=r"numbers such as '1.010' read with a decimal point \(1.01, not 1010\)"):
+        stream.push({live.variables[0]: "1.010"}, series.times[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.push({live.variables[0]: "1.010", live.variables[1]: "0.98"}, series.times[1])
+    assert stream.readings()[0][0, 0] == np.float32(1.01)

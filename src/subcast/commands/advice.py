@@ -14,6 +14,7 @@ _PHRASES = (
     ),
     ("save it again with DataFrame.to_parquet", "save it again as Parquet"),
     ("; use Series.read for a file of your own", ""),
+    ("read it with TrainedForecaster.load, or wrap it", "wrap it"),
 )
 """Advice that needs other words on the command line."""
 

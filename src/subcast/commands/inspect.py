@@ -15,6 +15,7 @@ from subcast.limits import Limits
 from subcast.names import plural
 from subcast.storage import fields
 from subcast.storage.state import State
+from subcast.subset.conformal import Calibration
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.saving import wrapper_state
 from subcast.tables.zones import wall_clock
@@ -73,11 +74,10 @@ def _window_count(fitted: State) -> int | None:
 
 def _gaps(calibration: State) -> list[dict[str, float]]:
     """Return the expected gap in per cent for each share of variables present."""
-    shares = fields.array(calibration, "shares", np.float64, [None])
-    gaps = fields.array(calibration, "gaps", np.float64, [len(shares)])
+    measured = Calibration.from_state(calibration)
     return [
         {"present": round(float(share), 4), "gap": round(float(gap), 2)}
-        for share, gap in zip(shares, gaps, strict=True)
+        for share, gap in zip(measured.shares, measured.gaps, strict=True)
     ]
 
 

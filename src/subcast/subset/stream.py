@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_whole
@@ -19,7 +20,7 @@ from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
 from subcast.subset.screened import refuse_all, refuse_beyond
-from subcast.tables.convention import NumberFormat
+from subcast.tables.convention import NumberFormat, decimal_point_note
 from subcast.tables.dates import read_time
 from subcast.tables.live import Recent, read_recent
 from subcast.tables.lookback import refuse_off_step
@@ -133,7 +134,7 @@ class ForecastStream:
             self._add_timed(row, Arrival(stamp, clock, moved), strict)
         return self.forecast(absent=absent, levels=levels) if self.ready else None
 
-    def late(self, step: Any, time: Any = None, *, back: int | None = None) -> None:
+    def late(self, step: Any, time: Any = None, *, back: int | None = None, strict: bool | None = None) -> None:
         """Put readings that arrive late into a step that was added before, as if they had come in time.
 
         Readings of the step that are given replace those in memory; the others stay.
@@ -146,6 +147,8 @@ class ForecastStream:
             the time of the step, one of the last `lookback`
         back
             the step by its number instead, for a stream without times: 0 the last, 1 the one before, ...
+        strict
+            as in `push`; readings that are refused are not put in
         """
         row = self._row(step)
         if (time is None) == (back is None):
@@ -153,8 +156,11 @@ class ForecastStream:
         position = self._position_back(back) if back is not None else self._position_of(time)
         raw = self._raw.copy()
         raw[position] = np.where(np.isnan(row), raw[position], row)
-        self._raw = raw
-        self._values, self._causes = self._screen(raw)
+        values, causes = self._screen(raw)
+        if causes is not None and self._is_strict(strict):
+            stamps = self._times[position - len(raw) :][:1]  # none without times
+            self._refuse_beyond(raw[position], causes[position], stamps, self._clock)
+        self._raw, self._values, self._causes = raw, values, causes
         self._search, self._neighbors = None, None  # all steps are searched again
 
     def extend(
@@ -278,8 +284,9 @@ class ForecastStream:
         """Add a step; `times` are those of the steps before, where clocks were set since."""
         raw = np.concatenate([self._raw[1:], row[None]])
         values, causes = self._screen(raw)
-        if causes is not None and (self._strict if strict is None else strict):
-            self._refuse_beyond(raw, causes, arrival)
+        if causes is not None and self._is_strict(strict):
+            stamps = np.array([] if arrival.stamp is None else [arrival.stamp], dtype=np.int64)
+            self._refuse_beyond(raw[-1], causes[-1], stamps, arrival.clock)
         if not (self._causes is None and causes is None) and not _same(self._values[1:], values[:-1]):
             self._search = None  # an earlier step is judged otherwise now
         self._raw, self._values, self._causes = raw, values, causes
@@ -303,15 +310,18 @@ class ForecastStream:
         """Return readings without those beyond the limits, and why they are."""
         return (raw, None) if self._maker.limits is None else self._maker.limits.screen(raw)
 
-    def _refuse_beyond(self, raw: NDArray[np.float32], causes: NDArray[np.uint8], arrival: Arrival) -> None:
-        """Raise if the last step has a reading beyond the limits."""
+    def _is_strict(self, strict: bool | None) -> bool:
+        return self._strict if strict is None else strict
+
+    def _refuse_beyond(
+        self, row: NDArray[np.float32], causes: NDArray[np.uint8], stamps: NDArray[np.int64], clock: UserClock
+    ) -> None:
+        """Raise if a step has a reading beyond the limits; `stamps` has its time, if it is known."""
         limits = self._maker.limits
-        if limits is None or not causes[-1].any():
+        if limits is None or not causes.any():
             return
-        times = None
-        if arrival.stamp is not None:
-            times = arrival.clock.wall(np.array([arrival.stamp]).view("datetime64[ns]"))
-        refuse_beyond("step", limits.notes(raw[-1:], causes[-1:], times))
+        times = clock.wall(stamps.view("datetime64[ns]")) if stamps.size else None
+        refuse_beyond("step", limits.notes(row[None], causes[None], times))
 
     def _limit_notes(self) -> tuple[str, ...]:
         """Return the notes about readings in memory that are beyond the limits."""
@@ -375,7 +385,9 @@ class ForecastStream:
         row = self._named_row(step) if isinstance(step, Mapping) else self._plain_row(step)
         if np.isinf(row).any():
             name = self._metadata.variables[int(np.flatnonzero(np.isinf(row))[0])]
-            raise InputError(f"step has an infinity for {name!r}: mark a missing reading as NaN")
+            raise InputError(
+                f"step has an infinity for {name!r} (or a number too large for float32): mark a missing reading as NaN"
+            )
         return row
 
     def _named_row(self, step: Mapping[Any, Any]) -> NDArray[np.float32]:
@@ -384,15 +396,17 @@ class ForecastStream:
             raise InputError(f"step names {unknown[0]!r}, which is not among the {self._fitted.n} variables")
         row = np.full(self._fitted.n, np.nan, dtype=np.float32)
         for name, value in step.items():
-            try:
-                row[self._columns[str(name)]] = np.nan if value is None else float(value)
-            except (TypeError, ValueError):
-                raise InputError(f"step has {value!r} for {str(name)!r}, which is not a number") from None
+            if isinstance(value, str):
+                self._say(decimal_point_note(value))
+            row[self._columns[str(name)]] = _float_of(value, str(name))
         return row
 
     def _plain_row(self, step: ArrayLike) -> NDArray[np.float32]:
         try:
-            row = np.array(step, dtype=np.float32)
+            with np.errstate(over="ignore"):
+                row = np.array(step, dtype=np.float32)
+        except OverflowError:
+            raise InputError("step has a number too large for float32: mark a missing reading as NaN") from None
         except (TypeError, ValueError):
             raise InputError(f"step must be numbers, or a mapping of names to numbers, got {step!r}") from None
         if row.shape != (self._fitted.n,):
@@ -525,3 +539,16 @@ class ForecastStream:
 
 def _same(first: NDArray[np.float32], second: NDArray[np.float32]) -> bool:
     return np.array_equal(first, second, equal_nan=True)
+
+
+def _float_of(value: Any, name: str) -> np.float32:
+    """Return a reading as float32, infinite if it is too large; NaN if it is missing."""
+    if value is None or value is pd.NA:
+        return np.float32(np.nan)
+    try:
+        with np.errstate(over="ignore"):
+            return np.float32(float(value))
+    except OverflowError:
+        return np.float32(np.inf)
+    except (TypeError, ValueError):
+        raise InputError(f"step has {value!r} for {name!r}, which is not a number") from None

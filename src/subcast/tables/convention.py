@@ -221,7 +221,7 @@ class Evidence:
                 if mark == "," or separator in (";", "\t", "|") or mark in self._beside_whole:
                     raise error(_ambiguity(source, self._beside_whole.get(mark, cell)))
                 fits &= _bits(lambda convention: convention.decimal == ".")
-                notes.append(_reading(cell))
+                notes.append(decimal_point_note(cell.text))
         chosen = next(convention for place, convention in enumerate(CONVENTIONS) if fits >> place & 1)
         return Decision(chosen, (*self._taken(chosen), *notes))
 
@@ -256,9 +256,10 @@ class Evidence:
 
     def _commas(self, source: str) -> str:
         cell = next(cell for fits, cell in self._first.items() if not fits & ~_WITH_COMMA)  # one has a mark of its own
+        mark = "," if "," in cell.text else "."
         return (
             f"{source} is separated by commas and has numbers such as {cell.text!r} in column {cell.column!r}: say "
-            "what the marks in them mean with decimal= and thousands=, such as thousands=','"
+            f"what the marks in them mean with decimal= and thousands=, such as thousands={mark!r}"
         )
 
 
@@ -284,6 +285,13 @@ def _ambiguity(source: str, cell: _Cell) -> str:
     )
 
 
-def _reading(cell: _Cell) -> str:
-    small, large = number_of(cell.text, Convention(".", "")), number_of(cell.text, Convention(",", "."))
-    return f"numbers such as {cell.text!r} read with a decimal point ({small:g}, not {large:g})"
+def decimal_point_note(text: str) -> str:
+    """Return a note that a number such as 1.010 was read with a decimal point; empty for others.
+
+    >>> decimal_point_note("1.010")
+    "numbers such as '1.010' read with a decimal point (1.01, not 1010)"
+    """
+    small, large = number_of(text, Convention(".", "")), number_of(text, Convention(",", "."))
+    if small is None or large is None or small == large:
+        return ""
+    return f"numbers such as {text!r} read with a decimal point ({small:g}, not {large:g})"
