@@ -194,6 +194,49 @@ class TestManyWindows:
         windows[:, :, 8] = 999999
         assert "station-8" not in robust.predict_many(windows).variables
 
+    @pytest.mark.parametrize("absent", [False, True])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_each_window_is_as_if_its_absurd_stations_were_absent(
+        self, robust, paper, parts, temperatures, named, absent
+    ):
+        start = len(temperatures) - len(parts.test.series)
+        dirty = temperatures.copy()
+        dirty.iloc[start : start + 9, 4] = 999999  # all of the windows 0 and 1
+        dirty.iloc[start : start + 8, 7] = -999  # all of the window 0
+        windows = sc.Series.from_frame(dirty).split(LOOKBACK, HORIZON).test[:12]
+        for wrapper in (robust, paper):
+            batch = wrapper.predict_many(windows, present=list(range(STATIONS)) if named else None, absent=absent)
+            assert batch.variables == tuple(temperatures.columns)
+            for number in (0, 1, 2, 11):
+                alone = wrapper.predict(dirty.iloc[start + number :][:LOOKBACK], absent=True)
+                columns = [alone.variables.index(name) for name in batch.variables]
+                np.testing.assert_allclose(batch[number].mean, alone.mean[:, columns], rtol=1e-6)
+                np.testing.assert_array_equal(batch[number].observed, alone.observed[columns])
+                if alone.neighbor_index.size:  # a complete window alone needs none
+                    np.testing.assert_array_equal(batch[number].neighbor_index, alone.neighbor_index)
+                np.testing.assert_array_equal(batch[number].times, alone.times)
+                if alone.bounds is not None:
+                    np.testing.assert_allclose(batch[number].bounds, alone.bounds[..., columns], rtol=1e-5)
+                assert (batch[number].quality, batch[number].notes) == (alone.quality, alone.notes)
+                assert batch[number].expected_gap == alone.expected_gap
+
+    def test_an_absurd_station_that_is_named_as_present(self, robust, parts):
+        windows = np.array(parts.test.readings[:3])
+        others = np.delete(np.arange(STATIONS), 3)
+        without = robust.predict_many(windows, present=others)
+        windows[:, :, 3] = 999999
+        forecast = robust.predict_many(windows, present=np.arange(STATIONS))
+        np.testing.assert_array_equal(forecast.mean[:, :, others], without.mean)
+        np.testing.assert_array_equal(forecast.bounds[..., others], without.bounds)
+        assert (forecast.quality, forecast.expected_gap) == (without.quality, without.expected_gap)
+
+    def test_a_window_without_any_possible_reading_among_others(self, robust, parts):
+        windows = np.array(parts.test.readings[:3])
+        windows[1] = 999999
+        forecast = robust.predict_many(windows)
+        assert np.isfinite(forecast.mean).all()
+        np.testing.assert_array_equal(forecast[0].mean, robust.predict_many(windows[:1])[0].mean)
+
     def test_no_windows(self, robust, parts):
         assert robust.predict_many(parts.test[:0]).notes == ()
 

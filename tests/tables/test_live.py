@@ -362,6 +362,12 @@ class TestRefused:
             with pytest.raises(InputError, match=sentence):
                 read(recent, freq="5min")
 
+    def test_times_that_are_not_even_are_not_counted_in_nanoseconds(self):
+        off = np.cumsum(np.arange(12) % 3 * 7 * 10**10 + 4 * 10**11 + 1)
+        frame = pd.DataFrame({"a": np.arange(12.0)}, index=pd.to_datetime(off))
+        with pytest.raises(InputError, match=r"recent comes about every [0-9.]+ min, and the forecaster was"):
+            read_recent(frame, variables=("a",), lookback=4, steps=Steps("5min", start=0))
+
     def test_another_rate_than_the_calendar_one(self):
         with pytest.raises(InputError, match="recent comes every 1D, and the forecaster was trained on steps of MS"):
             read(wide(freq="D"), freq="MS")

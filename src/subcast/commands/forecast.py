@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from subcast.errors import DataError, DataNotFoundError, InputError
+from subcast.errors import DataError, DataNotFoundError, DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.names import listed
 from subcast.series import Series
@@ -146,7 +147,9 @@ def run_forecast(
     notes: list[str] = []
     readings = read_readings(recent, notes, table)
     marks = {name: table.get(name) for name in ("decimal", "thousands")}
-    forecast = robust.predict(readings, **marks, absent=absent, levels=levels or None, strict=strict)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # the forecast has them as notes
+        forecast = robust.predict(readings, **marks, absent=absent, levels=levels or None, strict=strict)
     forecast = replace(forecast, notes=(*notes, *forecast.notes))
     if levels and not forecast.levels:
         raise InputError(

@@ -430,7 +430,8 @@ class SubsetForecaster:
             `Windows`, or an array [b, t, n] or [b, t, n, f] over all variables, NaN where there is no reading
         present
             names, numbers or a mask of the variables that are present; by default those that have a reading. Readings
-            of other variables are not used.
+            of other variables are not used. A window in which all readings of a present variable are beyond the limits
+            is forecast as if the variable were absent.
         times
             [b], when each window of an array begins; without, the time of day comes from the features, or is guessed
             from the readings where the wrapper needs it
@@ -449,7 +450,7 @@ class SubsetForecaster:
         subset = np.arange(fitted.n)
         if present is not None:
             subset = np.sort(variable_indices(present, fitted.n, metadata.variables, "present"))
-        arrived, notes = screen_arrived(arrived, subset, read.window_times, self._limits, strict=strict)
+        arrived, notes, silenced = screen_arrived(arrived, subset, read.window_times, self._limits, strict=strict)
         if present is None and len(arrived):
             subset = np.flatnonzero(~np.isnan(arrived.values).all(axis=(0, 1)))
             if not subset.size:
@@ -458,7 +459,12 @@ class SubsetForecaster:
             guess = fitted.normalizer.guess_slots(arrived.values[:, :, subset], subset)
             arrived = replace(arrived, slots=np.where(arrived.slots < 0, guess, arrived.slots))
         forecast = self._maker().batch(
-            arrived, subset, Ahead(read.times, read.clock, read.notes), absent=absent, levels=self._levels(levels)
+            arrived,
+            subset,
+            Ahead(read.times, read.clock, read.notes),
+            absent=absent,
+            levels=self._levels(levels),
+            silenced=None if silenced is None else silenced[:, subset],
         )
         if not notes:
             return forecast

@@ -37,6 +37,15 @@ class Ahead(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class _Part(NamedTuple):
+    """The forecast of some windows of a batch (rows), the columns of it that are wanted, and its neighbors."""
+
+    rows: NDArray[np.int64]
+    columns: list[int]
+    forecast: Forecast
+    neighbors: Neighbors
+
+
 @dataclass(frozen=True, eq=False)
 class ForecastMaker:
     """Makes a `Forecast` from windows and S."""
@@ -79,9 +88,52 @@ class ForecastMaker:
         *,
         absent: bool,
         levels: tuple[float, ...],
+        silenced: NDArray[np.bool_] | None = None,
     ) -> Forecast:
-        """Return the forecasts of many windows with the same S."""
-        return self._batch(arrived, present, ahead, absent=absent, levels=levels, neighbors=None)[0]
+        """Return the forecasts of many windows with the same S.
+
+        `silenced` [b, s] are variables of S that lost all readings of a window to the limits: the window is forecast as
+        if they were absent, and they have the forecast of an absent variable.
+        """
+        if silenced is None or not silenced.any():
+            return self._batch(arrived, present, ahead, absent=absent, levels=levels, neighbors=None)[0]
+        variables = self.fitted.order(present, absent)
+        parts = []
+        for silent, rows in _groups(silenced):
+            rest, also = present[~silent], absent or bool(silent.any())
+            times = None if ahead.times is None else ahead.times[rows]
+            part, neighbors = self._batch(
+                arrived[rows], rest, ahead._replace(times=times), absent=also, levels=levels, neighbors=None
+            )
+            place = {int(variable): column for column, variable in enumerate(self.fitted.order(rest, also))}
+            parts.append(_Part(rows, [place[int(variable)] for variable in variables], part, neighbors))
+        return self._joined(parts, variables, ahead)
+
+    def _joined(self, parts: list[_Part], variables: NDArray[np.int64], ahead: Ahead) -> Forecast:
+        """Return the forecasts of parts of a batch as one, in the order of its windows."""
+        order = np.argsort(np.concatenate([part.rows for part in parts]))
+        mean, observed = (
+            np.concatenate([getattr(part.forecast, name)[..., part.columns] for part in parts])[order]
+            for name in ("mean", "observed")
+        )
+        shares = np.concatenate([np.asarray(part.forecast.observed_share) for part in parts])[order]
+        bounds = [part.forecast.bounds[..., part.columns] for part in parts if part.forecast.bounds is not None]
+        width = max(part.neighbors.index.shape[1] for part in parts)
+        index = _padded([part.neighbors.index for part in parts], width, -1)[order]
+        distance = _padded([part.neighbors.distance for part in parts], width, np.inf)[order]
+        weights = _padded([part.forecast.weights for part in parts], width, 0)[order]
+        neighbors = Neighbors(index, distance)
+        return replace(
+            parts[0].forecast,
+            variables=tuple(self.metadata.variables[i] for i in variables),
+            mean=mean,
+            bounds=np.concatenate(bounds, axis=2)[:, :, order] if bounds else None,
+            observed=observed,
+            observed_share=shares,
+            times=ahead.times,
+            **self._neighbor_fields(MethodForecast(mean, neighbors, weights), ahead.clock),
+            **self._trust_fields(shares * self.fitted.n, neighbors, variables, ahead.notes),
+        )
 
     def _batch(
         self,
@@ -203,6 +255,24 @@ class ForecastMaker:
         bounds[:, 0] = np.minimum(bounds[:, 0], mean)
         bounds[:, 1] = np.maximum(bounds[:, 1], mean)
         return bounds
+
+
+def _groups(silenced: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+    """Return the sets of silenced variables [s] and the windows of each; a window keeps at least one variable.
+
+    >>> _groups(np.array([[False, True], [True, True], [False, False]]))
+    [(array([False, False]), array([1, 2])), (array([False,  True]), array([0]))]
+    """
+    kept = silenced & ~silenced.all(axis=1, keepdims=True)
+    patterns, which = np.unique(kept, axis=0, return_inverse=True)
+    return [(pattern, np.flatnonzero(which.ravel() == number)) for number, pattern in enumerate(patterns)]
+
+
+def _padded(arrays: list[NDArray[Any]], width: int, fill: float) -> NDArray[Any]:
+    """Return arrays [b, k] below one another, filled up to the same width."""
+    return np.concatenate(
+        [np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=fill) for array in arrays]
+    )
 
 
 def _refuse_infinite(mean: NDArray[np.float32], bounds: NDArray[np.float32] | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +124,24 @@ def screen_recent(window: Recent, limits: Limits | None, *, strict: bool) -> Rec
     return replace(window, values=values, notes=(*window.notes, *notes))
 
 
+class ScreenedWindows(NamedTuple):
+    """Windows without readings beyond the limits.
+
+    Attributes
+    ----------
+    arrived
+        the windows
+    notes
+        by the number of the window
+    silenced
+        [b, n], the variables that lost all readings of a window; None if no reading was beyond the limits
+    """
+
+    arrived: Arrived
+    notes: dict[int, tuple[str, ...]]
+    silenced: NDArray[np.bool_] | None
+
+
 def screen_arrived(
     arrived: Arrived,
     subset: NDArray[np.int64],
@@ -131,18 +149,18 @@ def screen_arrived(
     limits: Limits | None,
     *,
     strict: bool,
-) -> tuple[Arrived, dict[int, tuple[str, ...]]]:
-    """Return windows without readings of S beyond the limits, and notes by the number of the window.
+) -> ScreenedWindows:
+    """Return windows without readings of S beyond the limits.
 
     `times` [b, t] are those of the readings as the user's clock shows them, for the notes.
     """
     if limits is None or not len(arrived):
-        return arrived, {}
+        return ScreenedWindows(arrived, {}, None)
     chosen = limits if len(subset) == len(limits.variables) else limits.select(subset)
     used = arrived.values if chosen is limits else arrived.values[:, :, subset]
     values, causes = chosen.screen(used)
     if causes is None:
-        return arrived, {}
+        return ScreenedWindows(arrived, {}, None)
     touched = np.flatnonzero((causes > 0).any(axis=(1, 2)))
     notes = {
         int(window): chosen.notes(used[window], causes[window], None if times is None else times[window])
@@ -155,7 +173,8 @@ def screen_arrived(
     clean = np.array(arrived.values)
     clean[:, :, subset] = values
     same = CAUSES.index("change") not in causes  # of consecutive windows, two may judge the same change differently
-    return replace(arrived, values=clean, consecutive=arrived.consecutive and same), notes
+    silenced = np.asarray(np.isnan(clean).all(axis=1) & ~np.isnan(arrived.values).all(axis=1))
+    return ScreenedWindows(replace(arrived, values=clean, consecutive=arrived.consecutive and same), notes, silenced)
 
 
 def batch_notes(notes: Mapping[int, tuple[str, ...]], count: int) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from subcast.errors import InputError
 from subcast.names import plural
-from subcast.tables.rates import DAY, commonest_step, moment_text, step_name
+from subcast.tables.rates import DAY, SECOND, commonest_step, moment_text, step_name
 from subcast.tables.rows import Rows
-from subcast.tables.steps import Placed, Steps, UserClock
+from subcast.tables.steps import Placed, Steps, UserClock, duration_text
 
 Stamps = NDArray[np.int64]
 
@@ -142,6 +142,8 @@ def refuse_rate(last: Stamps, placed: Placed, off: NDArray[np.bool_], rule: Step
     advice = f"resample it (frame.resample({rule.freq!r}).mean())"
     if usual != rule.step and not at_another_hour:
         came = "" if usual is None else f" every {step_name(usual)}"
+        if usual is not None and usual % SECOND and usual > SECOND:  # times that are not even
+            came = f" about every {duration_text(usual)}"
         raise InputError(f"{source} comes{came}, and the forecaster was trained on steps of {rule.freq}: {advice}")
     here = moment_text(last[np.argmax(off)], zone=rule.zone)
     if between:
