@@ -22,6 +22,8 @@ def test_shows_what_a_wrapper_is(fitted):
     assert "intervals at 50 % and 90 %" in output
     assert "neighbors 7" in output
     assert "expected gap to all variables: " in output
+    assert "error with all variables, in each variable's spread: model " in output
+    assert "warning: the model is worse than what needs no model" in output
     for name in NAMES:
         assert name in output
 
@@ -36,6 +38,7 @@ def test_json_agrees_with_the_wrapper(fitted):
     assert record["settings"] == json.loads(json.dumps(robust.settings_.to_dict()))
     assert record["limits"] == robust.limits_.to_dict()
     assert [gap["present"] for gap in record["expected_gaps"]] == robust.calibration_.shares.round(4).tolist()
+    assert record["usefulness"] == {"line": robust.usefulness_.line, "problem": robust.usefulness_.problem}
     files = [path for path in (fitted[0] / "plant").iterdir() if path.is_file()]
     assert record["size"] == sum(path.stat().st_size for path in files)
 
@@ -53,6 +56,7 @@ def test_a_wrapper_saved_without_its_model(tmp_path):
     assert "no limits of the readings" in output
     record = json.loads(run("inspect", tmp_path / "plant", "--json").stdout)
     assert (record["limits"], record["expected_gaps"], record["model"]["stored"]) == (None, None, None)
+    assert record["usefulness"] is None
 
 
 def test_the_zone_of_the_training(tmp_path):

@@ -57,6 +57,13 @@ class TestComments:
         assert without_comments(f"# one{end}# two, three, four{end}1,2{end}") == f"1,2{end}"
         assert without_comments(f"# one{end}# a,b{end}1,2{end}") == f"a,b\n1,2{end}"
 
+    @pytest.mark.parametrize("line", ["sep=;", "SEP=;", '"sep=;"', "sep=;;", "sep=,", "sep=\t"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_the_line_for_spreadsheets_is_dropped(self, line, end):
+        table = f"time;a{end}2024-01-01;1,5{end}"
+        assert without_comments(f"{line}{end}{table}") == table
+        assert without_comments(f"sep=;a{end}1;2{end}") == f"sep=;a{end}1;2{end}"  # names
+
     def test_comments_alone(self):
         with pytest.raises(DataError, match="t has only blank lines"):
             layout_of(without_comments("# one\n# two"), "t")

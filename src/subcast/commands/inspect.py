@@ -18,6 +18,7 @@ from subcast.storage.state import State
 from subcast.subset.conformal import Calibration
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.saving import wrapper_state
+from subcast.subset.usefulness import Usefulness
 from subcast.tables.zones import wall_clock
 
 _SHOWN = 20
@@ -43,6 +44,7 @@ def run_inspect(folder: Path) -> dict[str, Any]:
         "metric": fields.text(state, "metric"),
         "levels": list(fields.numbers(state, "levels")),
         "settings": fields.mapping(state, "settings"),
+        "usefulness": _usefulness(state),
         "expected_gaps": None if calibration is None else _gaps(calibration),
         "limits": None if limits is None else Limits.from_state(limits, metadata.variables).to_dict(),
     }
@@ -79,6 +81,16 @@ def _gaps(calibration: State) -> list[dict[str, float]]:
         {"present": round(float(share), 4), "gap": round(float(gap), 2)}
         for share, gap in zip(measured.shares, measured.gaps, strict=True)
     ]
+
+
+def _usefulness(state: State) -> dict[str, str] | None:
+    """Return what was found about the model at `fit`, and the problem with it, if there is one."""
+    report = fields.mapping(state, "report")
+    if "model" not in report:
+        return None
+    with fields.restoring(state):
+        found = Usefulness.from_dict(report["model"])
+    return {"line": found.line, "problem": found.problem}
 
 
 def _moment(time: np.datetime64) -> str:
@@ -124,6 +136,10 @@ def _headlines(record: Mapping[str, Any]) -> list[str]:
             f"{gap['gap']:+.1f} % with {gap['present']:.0%} present" for gap in gaps if gap["present"] < 1
         )
         lines.append(f"expected gap to all variables: {pairs or 'none measured'}")
+    found = record["usefulness"]
+    if found is not None:
+        lines.append(found["line"])
+        lines += [f"warning: {found['problem']}"] if found["problem"] else []
     return lines
 
 

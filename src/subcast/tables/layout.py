@@ -20,6 +20,7 @@ _SEPARATORS = (",", "\t", ";", "|")
 _HEAD_LINES = 20
 _HEAD_CHARACTERS = 1 << 20
 _LINE_END = re.compile(r"\r\n|\n|\r")  # not str.splitlines, which also ends lines where pandas does not
+_SEPARATOR_LINE = re.compile(r'\A"?sep=[,;|\t]"?[ ,;|\t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ].*)?")
 _NO_READING = {
     *("", "NA", "N/A", "NULL", "NONE", "NAN", "-NAN", "<NA>", "#N/A", "#NA", "#N/A N/A"),
@@ -50,10 +51,11 @@ class Layout(NamedTuple):
 
 
 def without_comments(text: str) -> str:
-    """Return the text without the comment lines above the table (#).
+    """Return the text without the comment lines above the table (#), and without the line sep=; of a spreadsheet.
 
     When the last comment line has as many fields as the table, it is the header.
     """
+    text = _SEPARATOR_LINE.sub("", text, count=1)
     comment = ""
     while text.lstrip().startswith("#"):
         comment, *rest = _LINE_END.split(text.lstrip(), maxsplit=1)
