@@ -42,6 +42,19 @@ def test_absent_variables_and_other_levels(fitted, recent):
     assert [interval["level"] for interval in result["intervals"]] == [0.8]
 
 
+@pytest.mark.parametrize(
+    ("width", "steps"), [(200, ["00:00", "01:00", "03:00"]), (70, ["00:00", "03:00"]), (44, ["03:00"])]
+)
+def test_names_and_numbers_are_not_cut_on_a_narrow_screen(fitted, recent, monkeypatch, width, steps):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("forecast", fitted[0] / "plant", recent, "--absent").output.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("variable"))
+    assert lines[head].split()[1:] == [word for step in steps for word in ("01-11", step)]
+    rows = lines[head + 1 : head + 6]
+    assert [row.split("  ")[0] for row in rows] == ["north", "west", "east", "south", NAMES[4]]
+    assert all(row.count(" to ") == len(steps) and row.endswith(")") and "…" not in row for row in rows)
+
+
 @pytest.mark.parametrize("ending", [".parquet", ".npz", "-long.csv"])
 def test_other_file_formats_give_the_same_forecast(fitted, recent, tmp_path, ending):
     frame = pd.read_csv(recent, index_col=0, parse_dates=True)

@@ -57,7 +57,7 @@ def test_what_is_right_is_returned(read, value):
         (lambda s: fields.optional_text(s, "x"), [3, False], "a text"),
         (lambda s: fields.texts(s, "x"), ["ab", ["a", "a"], ["a", 1], None], "a list"),
         (lambda s: fields.texts(s, "x", 2), [["a"], ["a", "b", "c"]], "a list of 2 entries"),
-        (lambda s: fields.numbers(s, "x"), [[1, "a"], [np.inf], [True], 3], "a list"),
+        (lambda s: fields.numbers(s, "x"), [[1, "a"], [np.inf], [True], 3, [10**400], [-(10**400)]], "a list"),
         (lambda s: fields.sequence(s, "x"), [{}, "ab", None], "a list"),
         (lambda s: fields.mapping(s, "x"), [[], None, "a"], "facts by name"),
     ],

@@ -22,3 +22,14 @@ def test_with_all_variables_present_it_is_the_model_forecast(tuned, wave_parts, 
     forecast = tuned.predict_many(wave_parts.test[:3])
     np.testing.assert_allclose(forecast.mean, learned(wave_parts.test[:3].batch().inputs), rtol=1e-5)
     assert (forecast.quality, forecast.expected_gap) == ("full", 0.0)
+
+
+def test_a_strange_window_is_said_without_intervals_too(tuned, wave_parts, monkeypatch):
+    monkeypatch.setattr(tuned, "limits_", None)
+    readings = np.nan_to_num(wave_parts.test[:3].readings[:, :, ::-1])  # of other variables
+    times = wave_parts.test.series.times[:3] + np.timedelta64(12, "h")
+    for present in (None, [0, 1, 2, 3, 4]):
+        with_intervals = tuned.predict_many(readings, present, times=times)
+        without = tuned.predict_many(readings, present, times=times, levels=())
+        assert (without.quality, without.notes) == (with_intervals.quality, with_intervals.notes)
+        assert without.quality not in ("full", "good")

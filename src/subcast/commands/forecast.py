@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS_SHOWN = 12
+_WIDEST = 10_000  # letters in a row
 
 
 def open_wrapper(folder: Path) -> SubsetForecaster:
@@ -171,21 +172,31 @@ def _check_rate(robust: SubsetForecaster, freq: str | None) -> None:
 
 
 def show_forecast(forecast: Forecast) -> None:
-    """Print a forecast: a summary, and the first, middle and last step of the first variables."""
+    """Print a forecast: a summary, and the first, middle and last step (as many as fit) of the first variables."""
     console = Console(highlight=False)
     console.print(escape(repr(forecast)), soft_wrap=True)
-    steps = sorted({0, (forecast.horizon - 1) // 2, forecast.horizon - 1})
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column(f"variable{f', in {forecast.unit}' if forecast.unit else ''}", no_wrap=True)
-    for step in steps:
-        table.add_column(_step_name(forecast, step), justify="right", no_wrap=True)
-    for variable, name in enumerate(forecast.variables[:_ROWS_SHOWN]):
-        table.add_row(escape(name), *_cells(forecast, steps, variable))
+    first, middle, last = 0, (forecast.horizon - 1) // 2, forecast.horizon - 1
+    tables = (_table(forecast, sorted(set(steps))) for steps in ((first, middle, last), (first, last), (last,)))
+    unbounded = console.options.update(max_width=_WIDEST)
+    for table in tables:  # fewer steps on a narrow screen: names and numbers are not cut
+        if console.measure(table, options=unbounded).maximum <= console.width:
+            break
     console.print(table)
     if len(forecast.variables) > _ROWS_SHOWN:
         console.print(
             f"{_ROWS_SHOWN} of {len(forecast.variables):,} variables; -o forecast.csv writes all of them", style="dim"
         )
+
+
+def _table(forecast: Forecast, steps: Sequence[int]) -> Table:
+    """Return the table of some steps of the first variables."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column(f"variable{f', in {forecast.unit}' if forecast.unit else ''}", overflow="fold")
+    for step in steps:
+        table.add_column(_step_name(forecast, step), justify="right", no_wrap=True)
+    for variable, name in enumerate(forecast.variables[:_ROWS_SHOWN]):
+        table.add_row(escape(name), *_cells(forecast, steps, variable))
+    return table
 
 
 def _step_name(forecast: Forecast, step: int) -> str:

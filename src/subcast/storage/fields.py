@@ -7,6 +7,7 @@ raises a DataError that names the folder, the field, what it must be and what wa
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from subcast.storage.state import State
 MOST = 1 << 40
 """Upper bound of a whole number for which there is no closer one."""
 
+_LARGEST = sys.float_info.max
 _LONGEST_REASON = 240  # letters of what another error said
 _AT_ONCE = 1 << 20  # values of an array that are looked through together
 
@@ -51,7 +53,7 @@ def whole(state: State, name: str, low: int = 0, high: int = MOST) -> int:
 def number(state: State, name: str, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a finite number from `low` to `high`; a whole number stays one."""
     value = fact(state, name)
-    if type(value) not in (int, float) or not math.isfinite(value) or not low <= value <= high:
+    if not _is_finite(value) or not low <= value <= high:
         raise wrong(state, name, f"a finite number from {low:g} to {high:g}", value)
     return value
 
@@ -88,9 +90,14 @@ def texts(state: State, name: str, count: int | None = None) -> tuple[str, ...]:
 def numbers(state: State, name: str, count: int | None = None) -> tuple[float, ...]:
     """Return a list of finite numbers, `count` of them if given."""
     values = sequence(state, name, count)
-    if not all(type(value) in (int, float) and math.isfinite(value) for value in values):
+    if not all(_is_finite(value) for value in values):
         raise wrong(state, name, "a list of finite numbers", values)
     return tuple(values)
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a value is a number that a float can hold; JSON may hold whole numbers of any length."""
+    return type(value) in (int, float) and -_LARGEST <= value <= _LARGEST
 
 
 def sequence(state: State, name: str, count: int | None = None) -> list[Any]:

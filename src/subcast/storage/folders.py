@@ -298,7 +298,7 @@ def _check_content(file: IO[bytes], marks: Marks, verify: bool, advice: str) -> 
     size = os.fstat(file.fileno()).st_size
     if type(marks.get("bytes")) is not int or size != marks["bytes"]:
         raise DataError(
-            f"{file.name} has {size} bytes instead of {str(marks.get('bytes'))[:20]}, it was cut short or added to: "
+            f"{file.name} has {size} bytes instead of {repr(marks.get('bytes'))[:20]}, it was cut short or added to: "
             f"{advice}"
         )
     same = _checksum(file) == marks.get("whole") if verify else _checksum_of_ends(file, size) == marks.get("ends")

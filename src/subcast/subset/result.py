@@ -149,8 +149,7 @@ class ForecastMaker:
         variables = fitted.order(present, absent)
         has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
         if len(present) == fitted.n and bool(has_reading.all()):
-            needed = calibration is not None and bool(levels)
-            method_forecast = self._plain(arrived, present, neighbors, with_neighbors=needed)
+            method_forecast = self._plain(arrived, present, neighbors, with_neighbors=calibration is not None)
         else:
             method_forecast = forecast_windows(
                 fitted, self.settings, arrived, present, absent=absent, neighbors=neighbors
@@ -213,7 +212,7 @@ class ForecastMaker:
     def _plain(
         self, arrived: Arrived, present: NDArray[np.int64], neighbors: Neighbors | None, *, with_neighbors: bool
     ) -> MethodForecast:
-        """Return the model's forecast of complete windows; neighbors are needed for the intervals only."""
+        """Return the model's forecast of complete windows; neighbors are for the intervals and the trust in it."""
         mean = self.fitted.plain_forecast(arrived)
         if neighbors is None and with_neighbors:
             neighbors = self.fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)

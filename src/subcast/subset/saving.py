@@ -182,7 +182,8 @@ def _load_bank(state: State, metadata: TrainingMetadata) -> Bank:
     expected = fields.text(state, "bank_fingerprint")
     if bank.fingerprint() != expected:
         raise DataError(
-            f"{state.source} was saved with another bank (fingerprint {expected[:60]}, found {bank.fingerprint()}): "
+            f"{state.source} was saved with another bank (fingerprint {fields.short(expected)}, found "
+            f"{bank.fingerprint()!r}): "
             "copy the folder again, or give the bank it was saved with"
         )
     length = metadata.lookback + metadata.horizon
