@@ -533,7 +533,7 @@ class TestLateReadings:
             assert_one_sentence(error, "back")
         with pytest.raises(InputError) as error:
             naive.stream().late({"a": 1.0}, recent.index[-1])
-        assert_one_sentence(error, "no times", "back=")
+        assert_one_sentence(error, "no steps yet", "push")
         before = stream.forecast()
         assert_same(before, naive.predict(recent))
 

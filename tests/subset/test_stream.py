@@ -403,3 +403,16 @@ def test_text_with_a_point_before_three_digits_is_noted_once(live, wave_parts):
         warnings.simplefilter("error")
         stream.push({live.variables[0]: "1.010", live.variables[1]: "0.98"}, series.times[1])
     assert stream.readings()[0][0, 0] == np.float32(1.01)
+
+
+def test_a_late_reading_of_an_empty_stream_is_refused(live, wave_parts):
+    for arguments in ({"time": wave_parts.test.series.times[0]}, {"back": 0}):
+        with pytest.raises(InputError, match="the stream has no steps yet: add the readings with push"):
+            live.stream().late({live.variables[0]: 1.0}, **arguments)
+
+
+def test_a_late_reading_by_its_time_in_a_stream_without_times_is_refused(bare):
+    robust, test = bare
+    stream = robust.stream(test.series.values[:LOOKBACK])
+    with pytest.raises(InputError, match="this stream has no times: name the step of a late reading with back="):
+        stream.late({robust.variables[0]: 1.0}, "2024-01-01")

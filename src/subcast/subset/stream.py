@@ -499,12 +499,16 @@ class ForecastStream:
     def _position_back(self, back: int) -> int:
         steps = min(self._count, self._fitted.lookback)
         check_whole("back", back, low=0)
+        if not steps:
+            raise InputError("the stream has no steps yet: add the readings with push")
         if back >= steps:
             raise InputError(f"back must be below {steps}, the number of steps in memory, got {back}")
         return self._fitted.lookback - 1 - back
 
     def _position_of(self, time: Any) -> int:
         """Return the position of a time among the steps in memory."""
+        if not self._count:
+            raise InputError("the stream has no steps yet: add the readings with push")
         if not self._times.size:
             raise InputError("this stream has no times: name the step of a late reading with back=")
         stamp = self._late_time(time)
