@@ -104,7 +104,7 @@ def test_other_files_in_the_folder_survive(tmp_path):
         "notes",
     ]
     bank_of().save(folder)
-    assert len(names_in(folder)) == 4
+    assert len(names_in(folder)) == 6  # no starts any more
 
 
 @pytest.mark.parametrize("name", ["fsync", "replace"])

@@ -9,6 +9,7 @@ import pytest
 
 from subcast.errors import DataError, DataWarning
 from subcast.tables.clean import frame_to_table
+from subcast.tables.dates import to_stamps
 from table_samples import HOURS, minutes_of, read_with_one_warning, wide
 
 
@@ -210,3 +211,12 @@ class TestDates:
     def test_times_that_are_half_unreadable_are_refused(self):
         with pytest.raises(DataError, match=r"2 of 4 times in the frame cannot be read \(the first is 'x'\): write"):
             self.read_dates(["2024-01-01", "x", "y", "2024-01-02"])
+
+
+def test_shuffled_weekly_dates_with_two_digit_years_are_read_in_one_order():
+    days = pd.date_range("2024-11-13", periods=24, freq="7D")
+    for seed in range(8):
+        shuffled = days[np.random.default_rng(seed).permutation(len(days))]
+        text = pd.Series(shuffled.strftime("%d.%m.%y %H:%M"))
+        stamps = to_stamps(text, "the frame").moments
+        np.testing.assert_array_equal(stamps, shuffled.to_numpy(dtype="datetime64[ns]"))

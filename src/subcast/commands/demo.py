@@ -15,7 +15,8 @@ from rich.markup import escape
 
 from subcast.calendar import share_of_day
 from subcast.commands.demo_page import DemoWindow, page, plot_window
-from subcast.commands.evaluate import error_table, methods_for, table_rows
+from subcast.commands.evaluate import RIVALS, error_table, methods_for, table_rows
+from subcast.commands.verdict import verdict
 from subcast.datasets import load_dataset
 from subcast.evaluation import evaluate, partial_inputs
 from subcast.names import plural
@@ -84,7 +85,8 @@ def run_demo(
     rows = table_rows(evaluation.table())
     console.print(f"\n[bold]Errors two hours ahead, in MW[/] ({count} of {total} plants report)")
     console.print(error_table(rows))
-    console.print(f"\n{escape(headline(rows, count, total))}\n")
+    sentences = [*headline(rows, count, total).splitlines(), *verdict(evaluation, RIVALS)]
+    console.print("\n" + escape("\n".join(sentences)) + "\n", soft_wrap=True)
     _write(output, robust, split.test, pick_window(robust, split.test, draws[0]), rows, console)
     console.print(f"finished in {time.monotonic() - started:.0f} s", style="dim")
     return rows

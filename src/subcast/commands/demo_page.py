@@ -156,6 +156,10 @@ _LABELS = {
     "partial": ("15 % report, model alone", "missing plants set to their mean (Partial)"),
     "paper": ("15 % report, published method", "missing plants filled from similar days, ten model passes (FDW)"),
     "subcast": ("15 % report, subcast", "the same model with subcast, one model pass"),
+    "usual-fill": ("15 % report, usual values", "missing plants set to their usual output at that hour"),
+    "without-model": ("15 % report, subcast alone", "what subcast does without the model"),
+    "own-past": ("15 % report, own past", "no model: boosted trees on each plant's own past and the calendar"),
+    "ridge": ("15 % report, ridge", "no model: ridge regression on the plants that report"),
 }
 
 _STYLE = """

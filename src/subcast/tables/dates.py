@@ -376,6 +376,8 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
             return _Dates(iso)
         month_first = _converted(column, has_zone)
         day_first = _converted(column, has_zone, dayfirst=True)
+    first, second = _leading_numbers(column)  # pandas may read each entry in its own order
+    month_first, day_first = month_first.mask(first > 12), day_first.mask(second > 12)
     conventions = {"": iso, "month": month_first, "day": day_first}
     faults = {order: _count_faults(moments) for order, moments in conventions.items()}
     best = min(faults, key=lambda order: faults[order])
@@ -387,6 +389,12 @@ def _parse_dates(column: pd.Series[Any]) -> _Dates:
                 conventions[best], Ambiguity(str(column[month_first.ne(day_first) & column.notna()].iloc[0]), best)
             )
     return _Dates(conventions[best])
+
+
+def _leading_numbers(column: pd.Series[Any]) -> tuple[pd.Series[Any], pd.Series[Any]]:
+    """Return the first two numbers of dates such as 13.02.24, one of which is the month; NaN for other text."""
+    numbers = column.astype(str).str.extract(r"^(\d{1,2})[./-](\d{1,2})[./-]\d{2}").astype(float)
+    return numbers[0], numbers[1]
 
 
 def _count_faults(moments: pd.Series[Any]) -> tuple[int, int, float]:
