@@ -439,3 +439,11 @@ class TestConvention:
     def test_decimal_commas_between_commas_are_not_row_names(self, read):
         with pytest.raises(DataError, match="have one field more than its header, which begins with 'time': if its"):
             read("time,a\n2024-01-01,1,5\n2024-01-02,2,5\n")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\xff\xfe", b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf", b"\n\n \n"])
+def test_a_file_of_byte_order_marks_or_blanks_is_empty(tmp_path, content):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"^a\.tsv (is empty|has only blank lines): there is nothing to read"):
+        Series.read(path)

@@ -123,6 +123,8 @@ def _parsed(source: _Source, decimal: str, texts: Iterable[object] = (), rows: i
                 skipinitialspace=True,
                 on_bad_lines="error",
             )
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{source.name} is empty: there is nothing to read") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise DataError(
             f"{source.name} is not a table: {first_sentence(error)}; every line needs the same fields"
