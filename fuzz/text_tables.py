@@ -79,10 +79,15 @@ class TextTable:
         return not self.oddities
 
     def header_unclear(self, grid: list[list[str]]) -> bool:
-        """Whether the names look like readings; or, without names, the first line like names or times like readings."""
+        """Whether the names look like readings, or one like several or like the mark of an encoding.
+
+        Without names: whether the first line looks like names or times like readings.
+        """
         if self.header:
             first = grid[0]
-            return first[0].startswith("#") or all(not entry.strip() or _is_number(entry) for entry in first)
+            is_split = len(first) == 1 and any(mark in first[0] for mark in ",;|\t")
+            marked = first[0].startswith(("#", "\ufeff"))
+            return is_split or marked or all(not entry.strip() or _is_number(entry) for entry in first)
         first = [grid[0][place.column] for place in self.places if place.line == 0]
         words = any(read_number(text, self.convention) is None for text in first)
         return words or "trailing" in self.oddities or self.style.startswith(("compact", "epoch"))
