@@ -109,3 +109,9 @@ class TestMissingMarkers:
     @pytest.mark.parametrize("marker", ["#N/A", "nan", "NaN", "n/a", "<NA>", "null", "None", "-nan", "NA", ""])
     def test_they_are_no_names(self, marker):
         assert not layout_of(f"1,5;{marker};2,5\n2,5;1;3,5\n", "t").has_header
+
+
+def test_a_tab_before_a_number_sign_is_an_empty_field_and_no_comment():
+    text = "\t#3\tb\n2024-01-01\t1\t2\n"
+    assert without_comments(text) == text
+    assert without_comments("  # a comment\na\tb\n1\t2\n").startswith("a\tb")

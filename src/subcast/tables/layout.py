@@ -50,6 +50,9 @@ class Layout(NamedTuple):
     has_row_names: bool
 
 
+_BLANKS = " \r\n"  # a tab before # is an empty first field
+
+
 def without_comments(text: str) -> str:
     """Return the text without the comment lines above the table (#), and without the line sep=; of a spreadsheet.
 
@@ -57,8 +60,8 @@ def without_comments(text: str) -> str:
     """
     text = _SEPARATOR_LINE.sub("", text, count=1)
     comment = ""
-    while text.lstrip().startswith("#"):
-        comment, *rest = _LINE_END.split(text.lstrip(), maxsplit=1)
+    while text.lstrip(_BLANKS).startswith("#"):
+        comment, *rest = _LINE_END.split(text.lstrip(_BLANKS), maxsplit=1)
         text = rest[0] if rest else ""
     if comment:
         with_header = f"{comment.lstrip('# ')}\n{text}"
