@@ -84,6 +84,11 @@ def layout_of(text: str, source: str) -> Layout:
         raise DataError(f"{source} has only blank lines: there is nothing to read")
     has_header = _has_header(rows)
     header = [name_in_spreadsheet(name.strip()) for name in rows[0]]
+    if separator == "," and not has_header and ".csv" not in source.lower() and _may_be_decimal_commas(rows):
+        raise DataError(
+            f"the lines of {source} hold numbers such as {','.join(rows[0]).strip()!r} and it has no header: one "
+            "number with a decimal comma, or two? Write a line with the names of the columns first"
+        )
     unnamed_first = has_header and len(header) > 1 and header[0] == ""
     row_names = _has_row_names(rows, has_header)
     if row_names and is_time_name(header[0]):
@@ -97,6 +102,11 @@ def layout_of(text: str, source: str) -> Layout:
             "if they are the beginning of numbers with decimal commas, write points; else name the first column"
         )
     return Layout(separator, header, has_header, unnamed_first or row_names)
+
+
+def _may_be_decimal_commas(rows: list[list[str]]) -> bool:
+    """Return whether every line is two whole numbers with a comma between them."""
+    return all(len(row) == 2 and row[0].strip().lstrip("+-").isdigit() and row[1].strip().isdigit() for row in rows)
 
 
 def first_records(text: str, separator: str) -> list[list[str]]:
