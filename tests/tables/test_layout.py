@@ -117,10 +117,11 @@ def test_a_tab_before_a_number_sign_is_an_empty_field_and_no_comment():
     assert without_comments("  # a comment\na\tb\n1\t2\n").startswith("a\tb")
 
 
-def test_one_column_of_decimal_commas_or_two_of_whole_numbers_without_a_header_is_refused():
+def test_one_column_of_decimal_commas_or_two_of_whole_numbers_without_a_header_is_refused_in_tsv():
     text = "0,50\n0,49\n-1,50\n"
     with pytest.raises(DataError, match=r"^the lines of a.tsv hold numbers such as '0,50' and it has no header"):
         layout_of(text, "a.tsv")
     assert layout_of(text, "a.csv").separator == ","  # the ending says what the comma is
-    assert layout_of("1.5,2\n3,4\n", "a.txt").separator == ","
-    assert layout_of("1,2,3\n4,5,6\n", "a.txt").separator == ","
+    assert layout_of("1.5,2\n3,4\n", "a.tsv").separator == ","
+    assert layout_of(text, "a.txt").separator == ","
+    assert layout_of("1,2,3\n4,5,6\n", "a.tsv").separator == ","

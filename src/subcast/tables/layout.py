@@ -84,7 +84,7 @@ def layout_of(text: str, source: str) -> Layout:
         raise DataError(f"{source} has only blank lines: there is nothing to read")
     has_header = _has_header(rows)
     header = [name_in_spreadsheet(name.strip()) for name in rows[0]]
-    if separator == "," and not has_header and ".csv" not in source.lower() and _may_be_decimal_commas(rows):
+    if separator == "," and not has_header and ".tsv" in source.lower() and _may_be_decimal_commas(rows):
         raise DataError(
             f"the lines of {source} hold numbers such as {','.join(rows[0]).strip()!r} and it has no header: one "
             "number with a decimal comma, or two? Write a line with the names of the columns first"
