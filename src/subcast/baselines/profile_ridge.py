@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.baselines.base import Shape, check_positive, check_train, without_holes
-from subcast.baselines.usual import training_profile
+from subcast.baselines.usual import profile_rows, training_profile
 from subcast.profile import Profile
 from subcast.windows import Windows
 
@@ -59,7 +59,7 @@ class ProfileRidge:
         if present.tobytes() not in self._maps:
             self._maps[present.tobytes()] = self._solve(present)
         normal = self._inputs(windows, present) @ self._maps[present.tobytes()]  # [b, h * s]
-        rows = self._rows(windows, windows.lookback, windows.horizon)
+        rows = profile_rows(self.profile, windows, windows.lookback, windows.horizon)
         center, spread = self.profile.center[:, present][rows], self.profile.spread[:, present][rows]
         return np.asarray(center + spread * normal.reshape(center.shape), dtype=np.float32)
 
@@ -90,12 +90,6 @@ class ProfileRidge:
     def _normal(
         self, windows: Windows, values: NDArray[np.float32], skip: int, present: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        rows = self._rows(windows, skip, values.shape[1])
+        rows = profile_rows(self.profile, windows, skip, values.shape[1])
         center, spread = self.profile.center[:, present][rows], self.profile.spread[:, present][rows]
         return np.asarray((values[:, :, present] - center) / spread)
-
-    def _rows(self, windows: Windows, skip: int, length: int) -> NDArray[np.int64]:
-        """Return the rows of the profile of `length` steps of each window after the first `skip`, [b, length]."""
-        steps = np.asarray(windows.starts, dtype=np.int64)[:, None] + skip + np.arange(length)
-        times = windows.series.wall_times
-        return self.profile.rows_of(None if times is None else times[steps], steps.shape)

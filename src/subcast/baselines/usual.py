@@ -56,9 +56,7 @@ class UsualValue:
 
     def _usual(self, windows: Windows, skip: int, length: int) -> NDArray[np.float32]:
         """Return the usual values of `length` steps of each window after the first `skip`, [b, length, n]."""
-        steps = np.asarray(windows.starts, dtype=np.int64)[:, None] + skip + np.arange(length)  # [b, length]
-        times = windows.series.wall_times
-        rows = self.profile.rows_of(None if times is None else times[steps], steps.shape)
+        rows = profile_rows(self.profile, windows, skip, length)
         return np.asarray(self.profile.center[rows], dtype=np.float32)
 
 
@@ -67,3 +65,10 @@ def training_profile(train: Windows) -> Profile:
     used = slice(min(train.starts), max(train.starts) + train.lookback + train.horizon)
     times = train.series.wall_times
     return Profile.fit(train.series.values[used], None if times is None else times[used])
+
+
+def profile_rows(profile: Profile, windows: Windows, skip: int, length: int) -> NDArray[np.int64]:
+    """Return the rows of a profile for `length` steps of each window after the first `skip`, [b, length]."""
+    steps = np.asarray(windows.starts, dtype=np.int64)[:, None] + skip + np.arange(length)
+    times = windows.series.wall_times
+    return profile.rows_of(None if times is None else times[steps], steps.shape)
