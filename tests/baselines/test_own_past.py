@@ -101,3 +101,10 @@ def test_bad_options_are_refused():
         OwnPast.fit(train, metric="mape")
     with pytest.raises(InputError, match="most_rows must be a whole number of at least 1"):
         OwnPast.fit(train, most_rows=0)
+
+
+def test_the_day_of_the_year_is_used_only_after_two_years():
+    daily = np.datetime64("2020-01-01") + np.arange(900)
+    series = Series(np.random.default_rng(0).normal(size=(900, 2)), times=daily)
+    assert OwnPast.fit(series.windows(LOOKBACK, HORIZON)).uses_year
+    assert not OwnPast.fit(series[:700].windows(LOOKBACK, HORIZON)).uses_year

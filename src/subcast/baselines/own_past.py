@@ -43,6 +43,8 @@ class OwnPast:
         one model, or one for each variable; None for a variable with too few readings
     steps, lags
         the steps ahead that are learned, and the steps of the window that are features
+    uses_year
+        whether the day of the year is a feature; in less than two years it would name single days of the training
 
     Examples
     --------
@@ -61,6 +63,7 @@ class OwnPast:
     trees: tuple[Trees | None, ...]
     steps: NDArray[np.int64]
     lags: NDArray[np.int64]
+    uses_year: bool = False
 
     @classmethod
     def fit(
@@ -85,7 +88,7 @@ class OwnPast:
         check_whole("most_rows", most_rows)
         steps, lags = _spread(train.horizon, _MOST_STEPS), _last(train.lookback, _MOST_LAGS)
         scaler = Scaler.fit(train, per_variable=True)
-        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags)
+        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, _spans_two_years(train))
         n = train.series.n_variables
         groups = [np.array([variable]) for variable in range(n)] if each else [np.arange(n)]
         trees = tuple(fresh._train(train, group, metric, most_rows, seed) for group in groups)
@@ -148,8 +151,19 @@ class OwnPast:
         if windows.wall_times is None:
             return []
         times = np.asarray(windows.wall_times)[:, self.steps]
-        days = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D")
-        return [share_of_day(times), day_of_week(times), days / _YEAR]
+        clocks: list[NDArray[np.floating[Any]]] = [share_of_day(times), day_of_week(times)]
+        if self.uses_year:
+            clocks.append((times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D") / _YEAR)
+        return clocks
+
+
+def _spans_two_years(train: Windows) -> bool:
+    """Return whether the training windows cover at least two years."""
+    times = train.series.wall_times
+    if times is None:
+        return False
+    last = max(train.starts) + train.lookback + train.horizon - 1
+    return bool((times[last] - times[min(train.starts)]) / np.timedelta64(1, "D") >= 2 * _YEAR)
 
 
 def _spread(horizon: int, most: int) -> NDArray[np.int64]:

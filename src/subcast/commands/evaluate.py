@@ -32,12 +32,12 @@ from subcast.windows import Split
 NAMES = {
     ORACLE: "Oracle",
     "partial": "Partial",
-    "usual-fill": "usual values",
+    "usual-fill": "usual",
     "paper": "paper",
     "subcast": "subcast",
     WITHOUT_MODEL: "no model",
     "own-past": "own past",
-    "ridge": "ridge on S",
+    "ridge": "ridge",
 }
 """The name of each method in tables."""
 
@@ -200,7 +200,7 @@ def show_evaluation(record: dict[str, Any]) -> None:
     )
     console.print(error_table(record["table"]))
     for row in record["table"]:
-        console.print(f"{NAMES[row['method']]:<13}{DESCRIPTIONS[row['method']]}", style="dim", soft_wrap=True)
+        console.print(f"{NAMES[row['method']]:<10}{DESCRIPTIONS[row['method']]}", style="dim", soft_wrap=True)
     for sentence in record["verdict"]:
         console.print(escape(sentence), soft_wrap=True)
 
