@@ -9,10 +9,18 @@ import pytest
 import subcast as sc
 from subcast.comparison import Comparison
 from subcast.errors import InputError
-from subcast.evaluation import evaluate, oracle, partial_inputs, wrapped
+from subcast.evaluation import (
+    LastReading,
+    evaluate,
+    fit_without_model,
+    oracle,
+    partial_inputs,
+    without_model,
+    wrapped,
+)
 from subcast.series import Series
 from subcast.subsets import draw_subsets
-from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, learn, mixing, waves
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, last_reading, learn, mixing, waves
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +135,51 @@ def test_missing_inputs_count_as_usual(parts, robust):
     holed = Series(values, parts.test.series.variables, parts.test.series.times).windows(LOOKBACK, HORIZON)
     for method in (oracle(robust), partial_inputs(robust), wrapped(robust)):
         assert np.isfinite(method(holed, np.array([1, 4]))).all()
+
+
+# What a wrapper does without its model
+
+
+def constant(level):
+    return lambda x: np.full((len(x), HORIZON, x.shape[2]), level, dtype=np.float32)
+
+
+def blended(parts, level, rows):
+    settings = sc.Settings(shares=(0.4, 0.7), blend=rows)
+    return sc.SubsetForecaster(constant(level), settings=settings, progress=False).fit(parts.train)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("present", [[1], [0, 2, 4], [0, 1, 2, 3, 4]])  # below, between and above the shares
+def test_without_the_model_its_forecasts_do_not_matter(parts, share, present):
+    rows = {"specialist": ((share,) * HORIZON, (share,) * HORIZON)}
+    methods = [without_model(blended(parts, level, rows)) for level in (0.0, 1000.0)]
+    forecasts = [method(parts.test[:7], np.array(present)) for method in methods]
+    np.testing.assert_array_equal(*forecasts)
+    alone = blended(parts, 0.0, {"specialist": ((1.0,) * HORIZON, (1.0,) * HORIZON)})
+    if len(present) < 5:  # above the last share the specialist alone would fade into the model
+        np.testing.assert_allclose(forecasts[0], wrapped(alone)(parts.test[:7], np.array(present)), rtol=1e-5)
+
+
+def test_a_wrapper_fitted_without_the_model_never_runs_it(parts):
+    def fragile(x):
+        if len(calls) > 0:
+            raise AssertionError("the model must not run")
+        return last_reading(x)
+
+    calls = []
+    robust = sc.SubsetForecaster(fragile, progress=False, effort=0.1).fit(parts.train, parts.val)
+    calls.append("fitted")
+    alone = fit_without_model(robust, parts.train, parts.val)
+    forecast = alone(parts.test, np.array([0, 3]))
+    same = wrapped(sc.SubsetForecaster(last_reading, progress=False, effort=0.1).fit(parts.train, parts.val))
+    np.testing.assert_allclose(forecast, same(parts.test, np.array([0, 3])), rtol=1e-5)
+    assert np.isfinite(alone(parts.test, np.arange(5))).all()
+
+
+def test_the_last_reading_is_repeated():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)
+    assert LastReading(2)(x).tolist() == [[[8, 10], [8, 10]], [[20, 22], [20, 22]]]
 
 
 def test_gap_and_table(comparison):

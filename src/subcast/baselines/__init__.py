@@ -14,6 +14,7 @@ forecast S without a model. All are fitted on the training windows, by `fit`, an
 """
 
 from subcast.baselines.base import Imputer, imputed
+from subcast.baselines.calendar_linear import CalendarLinear
 from subcast.baselines.iim import IIMImputer
 from subcast.baselines.knne import KNNEImputer
 from subcast.baselines.linear import LinearForecaster
@@ -26,6 +27,7 @@ from subcast.baselines.simple import LastValue, SeasonalNaive
 from subcast.baselines.usual import UsualValue
 
 __all__ = [
+    "CalendarLinear",
     "IIMImputer",
     "Imputer",
     "KNNEImputer",

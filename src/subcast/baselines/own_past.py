@@ -88,7 +88,7 @@ class OwnPast:
         check_whole("most_rows", most_rows)
         steps, lags = _spread(train.horizon, _MOST_STEPS), _last(train.lookback, _MOST_LAGS)
         scaler = Scaler.fit(train, per_variable=True)
-        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, _spans_two_years(train))
+        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, spans_two_years(train))
         n = train.series.n_variables
         groups = [np.array([variable]) for variable in range(n)] if each else [np.arange(n)]
         trees = tuple(fresh._train(train, group, metric, most_rows, seed) for group in groups)
@@ -157,7 +157,7 @@ class OwnPast:
         return clocks
 
 
-def _spans_two_years(train: Windows) -> bool:
+def spans_two_years(train: Windows) -> bool:
     """Return whether the training windows cover at least two years."""
     times = train.series.wall_times
     if times is None:
