@@ -6,7 +6,7 @@
     python benchmarks/train_records.py --list              # names of all trainings, and which are finished
 
 An interrupted training resumes after its last finished epoch when the same command is given again. The finished
-model goes to results/checkpoints/NAME (variants and traffic-20 to checkpoints/ in --work), its record to
+model goes to results/checkpoints/NAME (traffic-20 and most variants to checkpoints/ in --work), its record to
 results/training-NAME.json; logs and states stay in --work.
 """
 
@@ -22,15 +22,28 @@ import records
 
 from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.datasets.published import ECG_ORDERS
-from subcast.experiments.study import VARIANTS, HORIZON, open_data, split_data, trained_name, variant_changes
+from subcast.experiments.study import (
+    HORIZON,
+    SEED,
+    SHARE,
+    VARIANTS,
+    open_data,
+    split_data,
+    trained_name,
+    variant_changes,
+)
 from subcast.experiments.published import find_one
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.metrics import ErrorSums
+from subcast.subsets import draw_subsets
 from subcast.training import TrainConfig, train
 from subcast.windows import Split, Windows
 
 CHECKPOINTS = records.RESULTS / "checkpoints"
+# Datasets whose models with calendar inputs are committed; those of clouds and traffic-20 are large or quick to train.
+WITH_CALENDAR = ("metr-la-29", "pems-bay-67", "beijing-pollutants")
+DRAWS = 5  # of the present variables, for the errors of the Partial setting
 
 
 @dataclass(frozen=True)
@@ -52,13 +65,13 @@ class Job:
         return trained_name(self.model, self.dataset, self.seed, self.variant)
 
     def kept_in(self, work: Path) -> Path:
-        """Return the folder of the trained model; variants and models of traffic-20 are not committed."""
-        uncommitted = self.variant or self.dataset == "traffic-20"
-        return (work / "checkpoints" if uncommitted else CHECKPOINTS) / self.name
+        """Return the folder of the trained model; models of traffic-20 and most variants are not committed."""
+        committed = self.dataset in WITH_CALENDAR if self.variant == "calendar" else not self.variant
+        return (CHECKPOINTS if committed and self.dataset != "traffic-20" else work / "checkpoints") / self.name
 
     def split(self) -> Split:
         """Return its training, validation and test windows, as the experiments use them."""
-        return split_data(open_data(self.dataset), self.dataset)
+        return split_data(open_data(self.dataset, self.variant), self.dataset)
 
     def config(self, progress: bool) -> TrainConfig:
         """Return the configuration of the training."""
@@ -97,6 +110,16 @@ JOBS = [
     Job("tcn", "metr-la-29", preset="default", variant="hardened"),
     Job("tcn", "traffic-20", preset="default"),
     Job("mtgnn", "traffic-20", preset="default", every=4, epochs=20),
+    Job("tcn", "metr-la-29", preset="default", variant="calendar"),
+    Job("tcn", "beijing-pollutants", preset="default"),
+    Job("mtgnn", "metr-la-29", preset="default", every=2, variant="calendar"),
+    Job("tcn", "pems-bay-67", preset="default", variant="calendar"),
+    Job("tcn", "clouds", preset="default", variant="calendar"),
+    Job("tcn", "traffic-20", preset="default", variant="calendar"),
+    Job("tcn", "metr-la-29", preset="default", variant="masked"),
+    Job("tcn", "pems-bay-67", preset="default", every=2, epochs=20, variant="masked"),
+    Job("mtgnn", "beijing-pollutants", preset="default", every=4, epochs=12),
+    Job("mtgnn", "pems-bay-67", preset="default", every=4, epochs=20, variant="calendar"),
     Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="identity"),
     Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="hardened"),
     Job("mtgnn", "ecg5000", variant="noise"),
@@ -214,6 +237,8 @@ def figures(job: Job, forecaster: TrainedForecaster, split: Split) -> dict[str, 
         "oracle_mae_by_step": sums.mae_by_step.tolist(),
         "oracle_rmse_by_step": sums.rmse_by_step.tolist(),
     }
+    if forecaster.abilities.partial:
+        result |= {"partial_draws": DRAWS, **partial_errors(forecaster, split.test)}
     if job.dataset in ECG_ORDERS and not job.variant:
         cell = {"experiment": "table-oracle-partial", "dataset": "ecg5000", "model": job.model, "setting": "oracle"}
         mae, rmse = (find_one(**cell, metric=metric) for metric in ("mae", "rmse"))
@@ -232,6 +257,17 @@ def errors(forecaster: TrainedForecaster, windows: Windows) -> ErrorSums:
     for batch in windows.batches(256):
         sums += ErrorSums.of(forecaster(batch.inputs), batch.targets)
     return sums
+
+
+def partial_errors(forecaster: TrainedForecaster, windows: Windows) -> dict[str, float]:
+    """Return the errors at the last step with 15 % of the variables present, over the first draws of S."""
+    sums = ErrorSums.nothing(windows.horizon)
+    for present in draw_subsets(forecaster.n_variables, share=SHARE, draws=DRAWS, seed=SEED):
+        for batch in windows.batches(256):
+            forecasts = forecaster.forecast_partial(batch.inputs, present, present)
+            sums += ErrorSums.of(forecasts, batch.targets[:, :, present])
+    last = sums.at(HORIZON)
+    return {"partial_mae_step_12": last.mae, "partial_rmse_step_12": last.rmse}
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 from experiments.examples import small_cells
 from subcast.experiments.measures import make_measure
 from subcast.experiments.methods import make_method
-from subcast.experiments.study import Context, Study, variant_changes
+from subcast.experiments.study import Context, Study, open_data, split_data, variant_changes
 from subcast.subset.fitted import Fitted
 
 
@@ -65,3 +65,20 @@ def test_noise_is_a_setting_of_models_that_learn_their_graph():
     assert variant_changes("mtgnn", "noise")["settings"] == {"graph_noise": 0.01}
     for model in ("astgcn", "mstgcn", "lstnet", "tcn"):
         assert variant_changes(model, "noise") == {"config": {}, "settings": {}, "graph": None}
+
+
+def test_the_calendar_variant_has_time_of_day_and_day_of_week_as_inputs():
+    plain, calendar = (split_data(open_data("clouds-small", variant), "clouds-small") for variant in ("", "calendar"))
+    assert calendar.test.series.time_features == ("time_of_day", "day_of_week")
+    assert calendar.test.starts == plain.test.starts
+    assert calendar.test.batch([0]).inputs.shape[-1] == 3
+
+
+def test_a_study_of_the_calendar_variant_has_these_inputs_too(places):
+    study = Study("clouds-small", "tcn", 0, "calendar", places.checkpoints, progress=False)
+    assert study.series.n_features == study.model.n_features == 3
+
+
+def test_masked_drops_as_many_variables_as_the_test():
+    changes = variant_changes("tcn", "masked")["config"]
+    assert changes == {"variable_dropout": 0.85, "variable_dropout_least": 0.85}

@@ -40,6 +40,9 @@ class TestConfig:
             {"device": "tpu"},
             {"patience": 0},
             {"curriculum": -1},
+            {"variable_dropout": 1.0},
+            {"variable_dropout_least": 0.1},
+            {"variable_dropout_least": -0.1},
         ],
     )
     def test_bad_values_are_rejected(self, bad):

@@ -36,13 +36,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "clouds-small": {"n_plants": 20, "n_steps": 2_500},
 }
 # Datasets whose models of record were trained with the default protocol; all others follow the paper's.
-DEFAULT_PROTOCOL = ("metr-la-29", "pems-bay-67")
+DEFAULT_PROTOCOL = ("metr-la-29", "pems-bay-67", "beijing-pollutants")
+CALENDAR = ("time_of_day", "day_of_week")  # time features of the training variant "calendar"
 
 
-def open_data(dataset: str) -> Series:
-    """Return a dataset with the options that the experiments use."""
+def open_data(dataset: str, variant: str = "") -> Series:
+    """Return a dataset with the options that the experiments use, and the time features of a training variant."""
     name = "clouds" if dataset.startswith("clouds") else dataset
-    return load_dataset(name, **OPTIONS.get(dataset, {}))
+    series = load_dataset(name, **OPTIONS.get(dataset, {}))
+    return series.with_features(*CALENDAR) if variant == "calendar" else series
 
 
 def split_data(series: Series, dataset: str) -> Split:
@@ -55,9 +57,12 @@ def split_data(series: Series, dataset: str) -> Split:
 VARIANTS = {
     "identity": "no edge between variables",
     "hardened": "random variables dropped while it learns",
+    "masked": "as many variables dropped while it learns as in the test",
     "noise": "noise before MTGNN chooses its strongest edges while it learns",
+    "calendar": "time of day and day of the week as further inputs",
 }
 HARDENED = 0.9  # the share of dropped variables is drawn anew for every batch, up to this
+MASKED = 1 - SHARE  # the share of dropped variables in every batch
 NOISE = 0.01  # that of the code of MTGNN's authors
 
 
@@ -67,9 +72,12 @@ def variant_changes(model: str, variant: str) -> dict[str, Any]:
     >>> variant_changes("tcn", "hardened")
     {'config': {'variable_dropout': 0.9}, 'settings': {}, 'graph': None}
     """
-    config, settings = {}, {}
+    config: dict[str, float] = {}
+    settings: dict[str, float] = {}
     if variant == "hardened":
         config["variable_dropout"] = HARDENED
+    if variant == "masked":
+        config |= {"variable_dropout": MASKED, "variable_dropout_least": MASKED}
     if variant == "noise" and FORECASTERS[model].learns_graph:
         settings["graph_noise"] = NOISE
     return {"config": config, "settings": settings, "graph": "identity" if variant == "identity" else None}
@@ -178,7 +186,7 @@ class Study:
     @cached_property
     def series(self) -> Series:
         """The data."""
-        return open_data(self.dataset)
+        return open_data(self.dataset, self.variant)
 
     @cached_property
     def split(self) -> Split:

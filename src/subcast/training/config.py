@@ -51,6 +51,9 @@ class TrainConfig:
     variable_dropout
         maximum share of the variables that are absent in a batch, drawn at random; absent variables are treated as in
         the paper's Partial setting and only the others are forecast. 0 disables it; only for models of this package
+    variable_dropout_least
+        minimum of that share, 0 by default. Above 0, validation has absent variables too, the same in every epoch: the
+        best epoch is then the best for forecasts from some of the variables
     seed
         random seed for weights, order of windows and dropout; equal seeds give equal models on one machine, bit for bit
     threads
@@ -75,6 +78,7 @@ class TrainConfig:
     curriculum: int | None = None
     patience: int | None = 6
     variable_dropout: float = 0.0
+    variable_dropout_least: float = 0.0
     seed: int = 0
     threads: int | None = None
     device: str = "auto"
@@ -91,6 +95,11 @@ class TrainConfig:
                 raise InputError(f"{argument} must be above 0, got {getattr(self, argument)!r}")
         if not 0 <= self.variable_dropout < 1:
             raise InputError(f"variable_dropout must be 0 or more and below 1, got {self.variable_dropout!r}")
+        if not 0 <= self.variable_dropout_least <= self.variable_dropout:
+            raise InputError(
+                f"variable_dropout_least must be 0 or more and at most variable_dropout ({self.variable_dropout}), "
+                f"got {self.variable_dropout_least!r}"
+            )
         if not self.weight_decay >= 0:
             raise InputError(f"weight_decay must be 0 or more, got {self.weight_decay!r}")
         if self.schedule not in SCHEDULES:

@@ -116,7 +116,12 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
     def validation_step(self, batch: tuple[Tensor, Tensor], batch_number: int) -> None:
         """Add the errors of a batch to the validation sums."""
         inputs, targets = batch
-        errors = self._absolute_errors(inputs, targets)  # [b, h, n]
+        present = None
+        if self.config.variable_dropout_least:  # the same variables in every epoch
+            generator = torch.Generator().manual_seed(epoch_seed(self.config.seed, batch_number))
+            present = self._random_present(inputs, generator)
+            targets = torch.where(present, targets, torch.nan)
+        errors = self._absolute_errors(inputs, targets, present)  # [b, h, n]
         self._val_sums[0] += errors.cpu().double().sum((0, 2))  # not every device has doubles
         self._val_sums[1] += torch.isfinite(targets).sum((0, 2)).cpu()
 
@@ -160,12 +165,13 @@ class TrainingModule(lightning.LightningModule):  # type: ignore[misc]
         """Read the progress from the state."""
         self.progress = Progress(**checkpoint["progress"])
 
-    def _random_present(self, inputs: Tensor) -> Tensor | None:
+    def _random_present(self, inputs: Tensor, generator: torch.Generator | None = None) -> Tensor | None:
         """Draw a mask [n] with a random share of absent variables, at most `variable_dropout`; None if that is 0."""
-        if not self.config.variable_dropout:
+        least, most = self.config.variable_dropout_least, self.config.variable_dropout
+        if not most:
             return None
-        share = self.config.variable_dropout * torch.rand(())
-        order = torch.rand(inputs.shape[2])
+        share = least + (most - least) * torch.rand((), generator=generator)
+        order = torch.rand(inputs.shape[2], generator=generator)
         present = order >= torch.minimum(share, order.max())  # at least one variable stays present
         return present.to(inputs.device)
 
