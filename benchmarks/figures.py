@@ -15,6 +15,7 @@ from subcast.experiments.report.records import MODELS, read_trainings, training_
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
 DATASETS = ("ecg5000", "metr-la-29", "pems-bay-67", "clouds")
+ACCURACY = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-20")  # order of the first table
 ABLATION = (
     "borrow, 5 passes",
     "corrected, 5 passes",
@@ -135,6 +136,87 @@ def speed() -> str:
     """Return the table of speeds."""
     rows = [(what, measured, f"`python {script}`") for what, measured, script in speed_rows()]
     return markdown(("what", "measured", "command"), rows)
+
+
+def accuracy_records() -> list[dict[str, Any]]:
+    """Return the records of benchmarks/accuracy_records.py in the order of the table, those of other data left out."""
+    found = [json.loads(path.read_text()) for path in (ROOT / "results").glob("accuracy-*.json")]
+    kept = [record for record in found if record["dataset"] in ACCURACY and record["model"] != "linear"]
+
+    def place(record: dict[str, Any]) -> tuple[int, int, str, float]:
+        kind = record["model"].partition("-")[0]
+        number = PAIRS.index(kind) if kind in PAIRS else len(PAIRS)
+        return ACCURACY.index(record["dataset"]), number, record["model"], record["share"]
+
+    return sorted(kept, key=place)
+
+
+def accuracy() -> str:
+    """Return README's first table: the Oracles, subcast and its best rivals; nothing without records."""
+    rows = [accuracy_row(record) for record in accuracy_records()]
+    if not rows:
+        return ""
+    heads = ("data", "model", "present", "Oracle", "Oracle with the same help", "subcast", "best rival")
+    return f"{ACCURACY_TEXT}\n" + markdown(
+        (*heads, "best rival on test", "subcast against best rival, %", "your model adds, %"), rows
+    )
+
+
+ACCURACY_TEXT = """\
+Is there something simpler that does better? Errors at step 12 as MAE / RMSE, subcast tuned for each. *Oracle* is the
+model with all variables, *with the same help* blended with subcast's other experts. The *best rival* is the best of all
+that a user could do instead, with or without the model, chosen on validation windows; beside it the one that turned out
+best on test. Gaps in per cent with 95 % intervals over draws of S and stretches of test windows: below zero, subcast is
+better. *Your model adds*: by how much the error grows when subcast is fitted without the model.
+"""
+
+
+def accuracy_row(record: dict[str, Any]) -> tuple[str, ...]:
+    """Return a row of the first table, computed from the tallies of the record."""
+    comparison, figures = Comparison.from_record(record, "test"), record["figures"]
+    cells: list[list[str]] = []
+    for metric, row in figures["rows"].items():
+
+        def error(name: str, metric: str = metric, label: str = "") -> str:
+            known = name in comparison.methods
+            return f"{label}{comparison.row(name, figures['step'])[metric]:.3f}" if known else "–"
+
+        def gap_of(name: str, base: str, metric: str = metric) -> str:
+            gap = comparison.gap(name, metric, figures["step"], base=base)
+            return f"{gap.gap:+.1f}" + (f" ({gap.lower:+.1f} to {gap.upper:+.1f})" if gap.interval else "")
+
+        chosen, best, default = row["chosen_rival"], row["best_on_test"], row["default"]
+        cells.append(
+            [
+                error("oracle"),
+                error(f"oracle with help ({metric})"),
+                error(default),
+                error(chosen, label=f"{chosen} "),
+                error(best, label=f"{best} "),
+                gap_of(default, chosen),
+                gap_of(f"subcast without f ({metric})", default),
+            ]
+        )
+    both = (" / ".join(pair) for pair in zip(*cells, strict=True))
+    return (record["dataset"], model_label(record["model"]), f"{record['share']:.0%}".replace("%", " %"), *both)
+
+
+def model_label(kind: str) -> str:
+    """Return the name of a model and of its variant, such as "TCN, calendar"."""
+    base, _, variant = kind.partition("-")
+    return MODELS.get(base, base) + (f", {variant}" if variant else "")
+
+
+def accuracy_costs() -> str:
+    """Return fit seconds, request milliseconds and megabytes of each method at the smallest share of each pair."""
+    rows = []
+    for record in accuracy_records():
+        if record["share"] == min(each["share"] for each in accuracy_records() if each["pair"] == record["pair"]):
+            for name, method in record["figures"]["methods"].items():
+                size = "–" if method["megabytes"] is None else f"{method['megabytes']:.1f}"
+                costs = (f"{method['fit_seconds']:.1f}", f"{method['request_ms']:.1f}", size)
+                rows.append((record["dataset"], model_label(record["model"]), name, *costs))
+    return markdown(("data", "model", "method", "fit, s", "a request, ms", "stored, MB"), rows)
 
 
 def gaps() -> str:
@@ -299,7 +381,7 @@ def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
 
 
 BLOCKS = {
-    "README.md": {"speed": speed, "gaps": gaps},
+    "README.md": {"accuracy": accuracy, "speed": speed, "gaps": gaps},
     "docs/guide/limits.md": {"limits": limits},
     "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {

@@ -7,11 +7,12 @@ import pytest
 
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, hourly, parts
 from subcast.baselines import CalendarLinear, LinearForecaster
+from subcast.baselines.usual import training_profile
 from subcast.errors import InputError
 from subcast.series import Series
 
 
-def inputs_by_hand(series, start, step, mean, deviation, variable):
+def inputs_by_hand(profile, series, start, step, mean, deviation, variable):
     """Readings of a window without holes, then what the calendar says of one step ahead, one number at a time."""
     row = [(float(series.values[start + lag, variable]) - mean) / deviation for lag in range(LOOKBACK)]
     when = series.times[start + LOOKBACK + step].astype("datetime64[s]").item()
@@ -19,17 +20,19 @@ def inputs_by_hand(series, start, step, mean, deviation, variable):
     row += [1.0 if when.weekday() == day else 0.0 for day in range(1, 7)]
     hour = (when.hour + when.minute / 60) / 24
     waves = [f(2 * math.pi * k * hour) for k in (1, 2, 3, 4) for f in (math.sin, math.cos)]
-    return row + waves + [wave if when.weekday() >= 5 else 0.0 for wave in waves]
+    row += waves + [wave if when.weekday() >= 5 else 0.0 for wave in waves]
+    usual = profile.usual(series.times[[start + LOOKBACK + step]])[0, variable]
+    return [*row, (usual - mean) / deviation]
 
 
 def by_hand(train, test, variable, step, ridge, rounds=0):
     """Solve one regression as least squares with extra rows for the penalty."""
     covered = train.series.values[: max(train.starts) + LOOKBACK, variable].astype(np.float64)
-    mean, deviation = np.nanmean(covered), np.nanstd(covered)
+    mean, deviation, profile = np.nanmean(covered), np.nanstd(covered), training_profile(train)
     rows, target = [], []
     for start in train.starts:
         truth = (float(train.series.values[start + LOOKBACK + step, variable]) - mean) / deviation
-        rows.append(inputs_by_hand(train.series, start, step, mean, deviation, variable))
+        rows.append(inputs_by_hand(profile, train.series, start, step, mean, deviation, variable))
         target.append(truth)
     rows, target, weight = np.array(rows), np.array(target), np.ones(len(target))
     for _ in range(rounds + 1):
@@ -38,7 +41,7 @@ def by_hand(train, test, variable, step, ridge, rounds=0):
         right = np.concatenate([np.sqrt(weight) * target, np.zeros(rows.shape[1])])
         solution = np.linalg.lstsq(left, right, rcond=None)[0]
         weight = np.array([1 / max(abs(t - float(r @ solution)), 0.01) for r, t in zip(rows, target, strict=True)])
-    ahead = [inputs_by_hand(test.series, start, step, mean, deviation, variable) for start in test.starts]
+    ahead = [inputs_by_hand(profile, test.series, start, step, mean, deviation, variable) for start in test.starts]
     return mean + deviation * np.array(ahead) @ solution
 
 
@@ -86,7 +89,7 @@ def test_a_variable_without_readings_is_forecast():
 def test_windows_without_times_have_readings_alone():
     train, _, test = Series(np.random.default_rng(0).normal(size=(300, 4)).cumsum(axis=0)).split(3, 2)
     model = CalendarLinear.fit(train)
-    assert model.coefficients.shape == (4, 2, 3 + 1)
+    assert model.coefficients.shape == (4, 2, 3 + 1 + 1)
     assert model(test, np.array([0, 3])).shape == (len(test), 2, 2)
 
 
@@ -94,8 +97,8 @@ def test_daily_data_of_two_years_have_a_wave_of_the_year():
     times = np.datetime64("2019-01-01") + np.arange(1000)
     wave = np.cos(2 * np.pi * np.arange(1000) / 365.2425)[:, None] + np.zeros((1, 2))
     windows = Series(wave, times=times).windows(LOOKBACK, HORIZON)
-    assert CalendarLinear.fit(windows).coefficients.shape[2] == LOOKBACK + 1 + 6 + 2
-    assert CalendarLinear.fit(windows[:500]).coefficients.shape[2] == LOOKBACK + 1 + 6
+    assert CalendarLinear.fit(windows).coefficients.shape[2] == LOOKBACK + 1 + 6 + 2 + 1
+    assert CalendarLinear.fit(windows[:500]).coefficients.shape[2] == LOOKBACK + 1 + 6 + 1
 
 
 def test_many_windows_are_thinned():

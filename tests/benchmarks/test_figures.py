@@ -54,3 +54,63 @@ def test_a_record_without_tallies_shows_its_stored_interval(record):
     del content["tallies"]
     content["methods"]["subcast"] |= {"mae_gap": 3.0, "mae_gap_interval": [-1.0, 7.0]}
     assert figures.gap(content, "subcast", "mae") == "+3.0 % (-1.0 to +7.0)†"
+
+
+def accuracy_record(share=0.15, dataset="metr-la-29", model="tcn-calendar"):
+    """A record with the layout of benchmarks/accuracy_records.py; errors of a method are its spread times the same."""
+    spreads = {"oracle": 2.0, "ridge on S": 1.5, "own past (mae)": 1.4}
+    for metric in ("mae", "rmse"):
+        spreads |= {f"subcast ({metric})": 1.0, f"subcast without f ({metric})": 1.1}
+    noise = np.random.default_rng(0).normal(size=(8, 60, 12, 3))
+    tallies = {
+        name: Tally.join([Tally.of(spread * errors, np.zeros_like(errors)) for errors in noise])
+        for name, spread in spreads.items()
+    }
+    comparison = Comparison(tallies, [np.arange(3)] * 8, range(60))
+    rows = {
+        metric: {"default": f"subcast ({metric})", "chosen_rival": "ridge on S", "best_on_test": "own past (mae)"}
+        for metric in ("mae", "rmse")
+    }
+    cost = {"fit_seconds": 2.0, "request_ms": 3.25, "megabytes": None}
+    content = {"step": 12, "rows": rows, "methods": dict.fromkeys(spreads, cost)}
+    content["tallies"] = {"test": comparison.to_record(12)}
+    facts = {"pair": f"{model}-{dataset}", "dataset": dataset, "model": model, "share": share}
+    return {**facts, "figures": content}, comparison
+
+
+@pytest.fixture
+def accuracy_folder(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(figures, "ROOT", tmp_path)
+    return tmp_path / "results"
+
+
+def test_the_first_table_is_computed_from_the_tallies(accuracy_folder):
+    assert figures.accuracy() == ""
+    for share, model in ((0.5, "tcn-calendar"), (0.15, "tcn-calendar"), (0.15, "mtgnn"), (0.15, "linear")):
+        record, comparison = accuracy_record(share, model=model)
+        (accuracy_folder / f"accuracy-{model}-metr-la-29-{round(100 * share)}.json").write_text(json.dumps(record))
+    lines = [line for line in figures.accuracy().splitlines() if line.startswith("| metr-la-29")]
+    assert [line.split(" | ")[1:3] for line in lines] == [  # no row for the ridge over all variables
+        ["MTGNN", "15 %"],
+        ["TCN, calendar", "15 %"],
+        ["TCN, calendar", "50 %"],
+    ]
+    cells = lines[0].strip("| ").split(" | ")[3:]
+    mae, rmse = (comparison.row("subcast (mae)", 12)[metric] for metric in ("mae", "rmse"))
+    assert cells[0] == f"{2 * mae:.3f} / {2 * rmse:.3f}"
+    assert cells[1] == "– / –"
+    assert cells[2] == f"{mae:.3f} / {rmse:.3f}"
+    assert cells[3] == f"ridge on S {1.5 * mae:.3f} / ridge on S {1.5 * rmse:.3f}"
+    assert cells[4].startswith("own past (mae) ")
+    assert cells[5] == "-33.3 (-33.3 to -33.3) / -33.3 (-33.3 to -33.3)"
+    assert cells[6] == "+10.0 (+10.0 to +10.0) / +10.0 (+10.0 to +10.0)"
+
+
+def test_the_costs_are_those_of_the_smallest_share(accuracy_folder):
+    for share in (0.15, 0.5):
+        record, _ = accuracy_record(share)
+        (accuracy_folder / f"accuracy-x-{share}.json").write_text(json.dumps(record))
+    lines = figures.accuracy_costs().splitlines()[2:]
+    assert len(lines) == 7
+    assert lines[0] == "| metr-la-29 | TCN, calendar | oracle | 2.0 | 3.2 | – |"

@@ -7,6 +7,7 @@ import pytest
 
 import subcast
 from commands.examples import CHECKPOINT, refuse, run, waves
+from subcast.commands.evaluate import DESCRIPTIONS, NAMES, RIVALS, rivals_for
 from subcast.errors import InputError
 
 
@@ -22,7 +23,8 @@ def record(fitted):
 
 def test_the_record(record):
     assert [row["method"] for row in record["table"]] == [
-        "oracle", "partial", "paper", "subcast", "usual-fill", "without-model", "own-past", "ridge",
+        "oracle", "partial", "paper", "subcast", "usual-fill", "without-model", "own-past", "ridge", "calendar-linear",
+        "own-past-each",
     ]  # fmt: skip
     assert len(record["verdict"]) == 2
     assert (record["present_count"], record["variables"], record["step"], record["seed"]) == (2, 5, 4, 5)
@@ -53,6 +55,8 @@ def test_the_table(fitted):
         "subcast",
         "no model",
         "own past",
+        "own, each",
+        "linear",
         "too few draws",
         "MAE",
         "RMSE",
@@ -67,6 +71,20 @@ def test_without_rivals_there_is_no_verdict(fitted):
     record = json.loads(run(*arguments, "--no-rivals", "--json").stdout, parse_constant=refuse)
     assert [row["method"] for row in record["table"]] == ["oracle", "partial", "paper", "subcast"]
     assert record["verdict"] == []
+
+
+def test_many_variables_have_no_model_each(fitted, monkeypatch):
+    robust, split = subcast.load(fitted[0] / "plant"), waves().with_features("time_of_day").split(12, 4)
+    monkeypatch.setattr("subcast.commands.evaluate.MOST_EACH", 4)
+    methods = rivals_for(robust, split)
+    assert "own-past-each" not in methods
+    assert set(RIVALS) - set(methods) == {"own-past-each"}
+
+
+def test_every_method_has_a_name_and_a_description():
+    assert set(NAMES) == set(DESCRIPTIONS)
+    assert set(RIVALS) < set(NAMES)
+    assert max(map(len, NAMES.values())) < 10  # the width of their column
 
 
 def test_one_draw_has_no_standard_deviation(fitted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from subcast.axes import check_whole
 from subcast.baselines.base import Shape, check_positive, check_train, without_holes
 from subcast.baselines.linear import LOSSES
 from subcast.baselines.own_past import spans_two_years
+from subcast.baselines.usual import profile_rows, training_profile
 from subcast.calendar import day_of_week, share_of_day, slots_a_day
 from subcast.errors import InputError
+from subcast.profile import Profile
 from subcast.scaling import Scaler
 from subcast.windows import Windows
 
@@ -28,10 +31,11 @@ _FREE = 1e-12  # penalty of the intercept: nearly none, but a step without targe
 class CalendarLinear:
     """Forecast each variable by a linear function of its own last readings and of the time that is forecast.
 
-    Inputs are the readings of the window and, of the step that is forecast: waves of the day, the day of the week,
-    waves of the day on weekends, and one wave of the year if the training data cover two years. Each variable and
-    each step ahead has its own coefficients, by ridge regression on normalized readings. Missing inputs are filled in
-    along the steps; a target that does not count is left out. Without times only the readings are used.
+    Inputs are the readings of the window and, of the step that is forecast: the usual value at that time of day and
+    class of day, waves of the day, the day of the week, waves of the day on weekends, and one wave of the year if the
+    training data cover two years. Each variable and each step ahead has its own coefficients, by ridge regression on
+    normalized readings. Missing inputs are filled in along the steps; a target that does not count is left out.
+    Without times only the readings are used.
 
     `loss="absolute"` fits the least absolute error by iteratively reweighted least squares.
 
@@ -43,8 +47,10 @@ class CalendarLinear:
         of the training windows
     scaler
         of each variable
+    profile
+        the usual values
     coefficients
-        [n, h, d], those of the readings first
+        [n, h, d]: of the readings, of what the calendar says (the intercept first), and of the usual value
     uses_day, uses_year
         whether waves of the day and of the year are inputs
 
@@ -61,6 +67,7 @@ class CalendarLinear:
 
     shape: Shape
     scaler: Scaler
+    profile: Profile
     coefficients: NDArray[np.float64]
     uses_day: bool
     uses_year: bool
@@ -72,7 +79,7 @@ class CalendarLinear:
         *,
         loss: str = "squared",
         ridge: float = 1e-4,
-        rounds: int = 10,
+        rounds: int = 5,
         most_windows: int = MOST_WINDOWS,
     ) -> CalendarLinear:
         """Fit the coefficients.
@@ -102,12 +109,13 @@ class CalendarLinear:
         problem = _Problem(
             sample,
             Scaler.fit(train, per_variable=True),
+            training_profile(train),
             calendar_inputs(sample, uses_day, uses_year),
             ridge,
             rounds if loss == "absolute" else 0,
         )
         coefficients = np.stack([problem.solve(variable) for variable in range(train.series.n_variables)])
-        return cls(Shape.of(train), problem.scaler, coefficients, uses_day, uses_year)
+        return cls(Shape.of(train), problem.scaler, problem.profile, coefficients, uses_day, uses_year)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""
@@ -115,9 +123,10 @@ class CalendarLinear:
         scaler, t = self.scaler.select(present), self.shape.lookback
         readings = without_holes(scaler.transform(windows.readings[:, :, present]))  # [b, t, s]
         calendar = calendar_inputs(windows, self.uses_day, self.uses_year)  # [b, h, c]
-        own = self.coefficients[present]  # [s, h, t + c]
+        own = self.coefficients[present]  # [s, h, t + c + 1]
         normal = np.einsum("bts,sht->bhs", readings, own[:, :, :t], optimize=True)
-        normal += np.einsum("bhc,shc->bhs", calendar, own[:, :, t:], optimize=True)
+        normal += np.einsum("bhc,shc->bhs", calendar, own[:, :, t:-1], optimize=True)
+        normal += _usual(windows, self.profile, scaler, present) * own[:, :, -1].T
         return scaler.inverse(normal)
 
 
@@ -127,25 +136,29 @@ class _Problem:
 
     windows: Windows
     scaler: Scaler
+    profile: Profile
     calendar: NDArray[np.float64]  # [b, h, c], the intercept first
     ridge: float
     rounds: int
 
     def solve(self, variable: int) -> NDArray[np.float64]:
-        """Return the coefficients of a variable, [h, t + c]."""
+        """Return the coefficients of a variable, [h, t + c + 1]."""
         scaler = self.scaler.select([variable])
         readings = without_holes(scaler.transform(self.windows.readings[:, :, [variable]]))[:, :, 0]  # [b, t]
         targets = scaler.transform(self.windows.targets[:, :, [variable]])[:, :, 0].astype(np.float64)  # [b, h]
-        return np.stack([self._solve_step(readings, targets, step) for step in range(self.windows.horizon)])
+        usual = _usual(self.windows, self.profile, scaler, np.array([variable]))  # [b, h, 1]
+        return np.stack(
+            [
+                self._solve_step([readings, self.calendar[:, step], usual[:, step]], targets[:, step])
+                for step in range(self.windows.horizon)
+            ]
+        )
 
-    def _solve_step(
-        self, readings: NDArray[np.float64], targets: NDArray[np.float64], step: int
-    ) -> NDArray[np.float64]:
-        known = ~np.isnan(targets[:, step])
-        inputs = np.concatenate([readings[known], self.calendar[known, step]], axis=1)
-        target = targets[known, step]
+    def _solve_step(self, inputs_of: list[NDArray[Any]], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        known = ~np.isnan(targets)
+        inputs, target = np.concatenate(inputs_of, axis=1)[known], targets[known]
         penalty = np.full(inputs.shape[1], self.ridge)
-        penalty[readings.shape[1]] = _FREE  # of the intercept
+        penalty[self.windows.lookback] = _FREE  # of the intercept
         coefficients = _weighted(inputs, target, np.ones(len(target)), penalty)
         for _ in range(self.rounds):
             weight = 1 / np.maximum(np.abs(target - inputs @ coefficients), _LEAST_RESIDUAL)
@@ -160,6 +173,14 @@ def _weighted(
     gram = inputs.T @ (weight[:, None] * inputs)
     gram[np.diag_indices_from(gram)] += max(float(weight.sum()), 1.0) * penalty
     return np.asarray(np.linalg.solve(gram, inputs.T @ (weight * target)), dtype=np.float64)
+
+
+def _usual(
+    windows: Windows, profile: Profile, scaler: Scaler, variables: NDArray[np.int64]
+) -> NDArray[np.floating[Any]]:
+    """Return the usual values of variables at the steps ahead, normalized, [b, h, s]."""
+    rows = profile_rows(profile, windows, windows.lookback, windows.horizon)
+    return scaler.transform(profile.center[:, variables][rows].astype(np.float32))
 
 
 def calendar_inputs(windows: Windows, uses_day: bool, uses_year: bool) -> NDArray[np.float64]:

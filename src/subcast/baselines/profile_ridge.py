@@ -17,7 +17,7 @@ _AT_ONCE = 2048
 
 @dataclass(frozen=True, eq=False)
 class ProfileRidge:
-    """Forecast S by one linear map from its last readings, fitted for each S in closed form.
+    """Forecast S by one linear map from its last readings, fitted for each S in closed form and kept until the next S.
 
     Readings and targets are deviations from the usual value at that time of day and class of day, in units of the
     usual spread then. A missing input counts as usual; a target that does not count is left out.
@@ -57,6 +57,7 @@ class ProfileRidge:
         """Forecast S: [b, h, s], raw units."""
         present = self.shape.check(windows, present)
         if present.tobytes() not in self._maps:
+            self._maps.clear()  # a map of many variables is large
             self._maps[present.tobytes()] = self._solve(present)
         normal = self._inputs(windows, present) @ self._maps[present.tobytes()]  # [b, h * s]
         rows = profile_rows(self.profile, windows, windows.lookback, windows.horizon)

@@ -21,13 +21,13 @@ from subcast.commands.forecast import open_wrapper
 from subcast.commands.verdict import WITHOUT_MODEL, verdict
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
-from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, without_model, wrapped
+from subcast.evaluation import ORACLE, Method, evaluate, fit_without_model, oracle, partial_inputs, wrapped
 from subcast.names import listed, plural
 from subcast.series import Series
 from subcast.storage.files import whole_file
 from subcast.subset import Settings, SubsetForecaster
 from subcast.subsets import draw_subsets, parse_share
-from subcast.windows import Split
+from subcast.windows import Split, Windows
 
 NAMES = {
     ORACLE: "Oracle",
@@ -37,7 +37,9 @@ NAMES = {
     "subcast": "subcast",
     WITHOUT_MODEL: "no model",
     "own-past": "own past",
+    "own-past-each": "own, each",
     "ridge": "ridge",
+    "calendar-linear": "linear",
 }
 """The name of each method in tables."""
 
@@ -47,18 +49,27 @@ DESCRIPTIONS = {
     "usual-fill": "the model, absent variables set to their usual value at that hour and class of day",
     "paper": "the model with the published method (FDW, 5 neighbors)",
     "subcast": "the model with this wrapper",
-    WITHOUT_MODEL: "this wrapper without the model: neighbors' futures and a regression on S",
-    "own-past": "no model: gradient boosting on each variable's own past and the calendar",
+    WITHOUT_MODEL: "subcast without the model: the same wrapper, tuned with the last reading in place of the model",
+    "own-past": "no model: gradient boosting on each variable's own past and the calendar, one for all variables",
+    "own-past-each": "no model: the same, one for each variable",
     "ridge": "no model: ridge regression on S, in deviations from the usual value at that time",
+    "calendar-linear": "no model: linear regression on each variable's own past, the clock and the weekday",
 }
 """What each method does."""
 
 RIVALS = {
     "usual-fill": "your model with usual values for absent variables",
     "own-past": "gradient boosting on each variable's own past and the calendar",
+    "own-past-each": "gradient boosting on own past and calendar, one model for each variable",
     "ridge": "a ridge regression on the present variables",
+    "calendar-linear": "a linear regression on own past, clock and weekday",
 }
 """What someone would do instead, as it is called in a sentence."""
+
+MOST_EACH = 200
+"""With more variables, no boosted model is trained for each of them: 200 take about two minutes on one core."""
+_ROWS_OF_EACH = 600_000  # training rows of these models together
+_LEAST_ROWS_OF_EACH = 5_000
 
 
 def run_evaluation(
@@ -95,7 +106,8 @@ def run_evaluation(
     preset
         the split, "default" or "paper"; that of `subcast fit` by default
     rivals
-        whether to compare with what someone would do instead, which trains a boosted model
+        whether to compare with what someone would do instead: trains boosted models and fits a wrapper without the
+        model, which takes a few minutes on large data
     output
         a .json file for the record
     table
@@ -129,7 +141,7 @@ def run_evaluation(
         "every": every,
         "step": step or robust.horizon,
         "table": table_rows(evaluation.table(step)),
-        "verdict": verdict(evaluation, RIVALS, step) if "subcast" in methods else [],
+        "verdict": verdict(evaluation, RIVALS, step, robust.metric) if "subcast" in methods else [],
         **evaluation.to_dict(),
         "tallies": evaluation.to_record(step),
     }
@@ -138,25 +150,41 @@ def run_evaluation(
     return record
 
 
-def methods_for(robust: SubsetForecaster, split: Split, progress: bool, *, rivals: bool = True) -> dict[str, Method]:
-    """Return the methods to compare: Oracle, Partial, the published method, the wrapper and its rivals."""
+def methods_for(
+    robust: SubsetForecaster, split: Split, progress: bool, *, rivals: bool = True, quick: bool = False
+) -> dict[str, Method]:
+    """Return the methods to compare: Oracle, Partial, the published method, the wrapper and its rivals.
+
+    `quick` leaves out the rivals with one model for each variable, which take longer than the others.
+    """
     methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
     if robust.settings_ == Settings.paper():
         return {**methods, "paper": wrapped(robust)}
     published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
     methods |= {"paper": wrapped(published), "subcast": wrapped(robust)}
-    return {**methods, **rivals_for(robust, split)} if rivals else methods
+    return {**methods, **rivals_for(robust, split, quick=quick)} if rivals else methods
 
 
-def rivals_for(robust: SubsetForecaster, split: Split) -> dict[str, Method]:
+def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -> dict[str, Method]:
     """Return the wrapper without its model, and what someone would do instead of wrapping a model."""
-    train = split.train
-    return {
+    train, metric = split.train, robust.metric
+    rivals: dict[str, Method] = {
         "usual-fill": baselines.imputed(robust.fitted_.model, baselines.UsualValue.fit(train)),
-        WITHOUT_MODEL: without_model(robust),
-        "own-past": baselines.OwnPast.fit(train, metric=robust.metric),
+        WITHOUT_MODEL: fit_without_model(robust, train, split.val),
+        "own-past": baselines.OwnPast.fit(train, metric=metric),
         "ridge": baselines.ProfileRidge.fit(train),
     }
+    return rivals if quick else {**rivals, **_rivals_of_each(train, metric)}
+
+
+def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
+    """Return the rivals with one model for each variable."""
+    n, loss = train.series.n_variables, "absolute" if metric == "mae" else "squared"
+    rivals: dict[str, Method] = {"calendar-linear": baselines.CalendarLinear.fit(train, loss=loss)}
+    if n <= MOST_EACH:
+        rows = max(_LEAST_ROWS_OF_EACH, _ROWS_OF_EACH // n)
+        rivals["own-past-each"] = baselines.OwnPast.fit(train, metric=metric, each=True, most_rows=rows)
+    return rivals
 
 
 def _header(folder: Path, data: str, robust: SubsetForecaster, split: Split) -> dict[str, Any]:
