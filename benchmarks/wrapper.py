@@ -36,8 +36,8 @@ from subcast.scaling import Scaler
 from subcast.windows import Split, Windows
 from subcast.subset import Settings
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "forecasters"))
-import twins
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from twins import forecasters_twins
 
 LOOKBACK, HORIZON, SHARE, NEIGHBORS = 12, 12, 0.15, 5
 TOLERANCE = 2e-3
@@ -145,7 +145,9 @@ class PlainPaper:
 
     def forecast(self, windows: Windows, present: NDArray[np.int64], *, straightforward: bool) -> NDArray[np.float32]:
         """Forecast S for each window: [b, h, s], raw."""
-        run = (lambda x: twins.TWINS["mtgnn"](self.model.module, x)) if straightforward else self.model.module
+        run = (
+            (lambda x: forecasters_twins.TWINS["mtgnn"](self.model.module, x)) if straightforward else self.model.module
+        )
         kept = torch.from_numpy(present)
         absent = torch.from_numpy(np.setdiff1d(np.arange(self.bank.shape[2]), present))
         steps = torch.arange(1, HORIZON + 1).reshape(1, -1, 1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subcast.adapters.base import AdaptedForecaster, checked_names, load_library
 from subcast.errors import InputError
+from subcast.forecasters.one_thread import threads_for
 from subcast.scaling import Scaler
 
 
@@ -23,6 +24,7 @@ def from_torch(
     variables: Sequence[str] = (),
     n_features: int | None = None,
     device: Any = None,
+    one_thread: bool = True,
 ) -> AdaptedForecaster:
     """Adapt a trained `torch.nn.Module`; it is put in evaluation mode.
 
@@ -41,6 +43,9 @@ def from_torch(
         size of the axis f, when the module depends on it
     device
         where to move the module; where its parameters are by default
+    one_thread
+        whether a single window is computed on one processor thread, which keeps the times of requests even; False for
+        a module so large that one window keeps several threads busy. A batch always uses all of them
 
     Examples
     --------
@@ -62,7 +67,7 @@ def from_torch(
     if device is not None:
         module.to(device)
     n = None if scaler is None or scaler.mean.size == 1 else int(scaler.mean.size)
-    run = _TorchModule(module, scaler)
+    run = _TorchModule(module, scaler, one_thread)
     return AdaptedForecaster(run, lookback, horizon, "torch", checked_names(variables), n_features, n_variables=n)
 
 
@@ -72,13 +77,14 @@ class _TorchModule:
 
     module: Any
     scaler: Scaler | None
+    one_thread: bool = True
 
     def __call__(self, x: NDArray[np.float32]) -> Any:
         torch = load_library("torch", "from_torch")
         self.module.eval()
         device = next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
         normal = x if self.scaler is None else self.scaler.transform_inputs(x)
-        with torch.inference_mode():
+        with torch.inference_mode(), threads_for(len(x) if self.one_thread else 0, device.type):
             y = self.module(torch.from_numpy(normal).to(device))
         if self.scaler is None or not isinstance(y, torch.Tensor) or y.dim() != 3:
             return y  # the caller raises the error

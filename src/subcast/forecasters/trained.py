@@ -16,6 +16,7 @@ from subcast.axes import check_axes, variable_indices
 from subcast.errors import InputError
 from subcast.forecasters import FORECASTERS
 from subcast.forecasters.base import ForecastModule
+from subcast.forecasters.one_thread import threads_for
 from subcast.forecasters.protocol import Abilities
 from subcast.scaling import Scaler
 from subcast.storage.state import State
@@ -28,7 +29,7 @@ class TrainedForecaster:
     """A trained model with the scaler it was trained with: forecasts in raw units.
 
     Call it, or its `predict`, on windows [b, t, n, f]; forecasts are [b, h, n]. A missing reading is NaN and is
-    replaced by its variable's mean.
+    replaced by its variable's mean. A single window is computed on one processor thread, a batch on all of them.
 
     Parameters
     ----------
@@ -139,6 +140,24 @@ class TrainedForecaster:
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more windows, got {batch_size}")
         device = next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+        with torch.inference_mode(), threads_for(len(windows), device.type):
+            forecasts = self._forecast(windows, present, wanted, batch_size, device)
+        if not np.isfinite(forecasts).all():
+            raise InputError(
+                f"the {self.model} model gave forecasts that are NaN or infinite: its readings or its weights are too "
+                "large to compute with; check the inputs, or train it again"
+            )
+        return forecasts
+
+    def _forecast(
+        self,
+        windows: NDArray[np.floating[Any]],
+        present: ArrayLike | Sequence[str] | None,
+        wanted: ArrayLike | Sequence[str] | None,
+        batch_size: int,
+        device: torch.device,
+    ) -> NDArray[np.float32]:
+        """Forecast checked windows [b, t, n, f] in raw units: [b, h, s]."""
         ours = isinstance(self.module, ForecastModule)
         options = {}
         if present is not None:
@@ -159,16 +178,10 @@ class TrainedForecaster:
         self.module.eval()
         for first in range(0, len(windows), batch_size):
             x = torch.from_numpy(self._normalized(windows[first : first + batch_size])).to(device)
-            with torch.inference_mode():
-                y = self.module(x, **options).cpu().numpy()
+            y = self.module(x, **options).cpu().numpy()
             if wanted_indices is not None and not ours:
                 y = y[:, :, wanted_indices]  # [b, h, s]
             forecasts[first : first + batch_size] = scaler.inverse(y)
-        if not np.isfinite(forecasts).all():
-            raise InputError(
-                f"the {self.model} model gave forecasts that are NaN or infinite: its readings or its weights are too "
-                "large to compute with; check the inputs, or train it again"
-            )
         return forecasts
 
     def save(self, folder: str | Path) -> None:
