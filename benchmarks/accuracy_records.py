@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import math
 import pickle
 import statistics
@@ -46,8 +47,9 @@ from subcast.scaling import Scaler
 from subcast.series import Series
 from subcast.windows import Split, Windows
 
-RUNS = records.RESULTS.parent / "runs"
-CHECKPOINTS = (records.RESULTS / "checkpoints", RUNS / "checkpoints")
+RESULTS = records.RESULTS
+RUNS = RESULTS.parent / "runs"
+CHECKPOINTS = (RESULTS / "checkpoints", RUNS / "checkpoints")
 TABLE = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-20")  # datasets of README's first table
 SHARES, DRAWS, SEED, STEP = (0.15, 0.5, 0.85), 20, 2022, 12
 VAL_DRAWS, VAL_SEED, VAL_WINDOWS = 8, 7, 250
@@ -56,6 +58,8 @@ EVERY = {"ecg5000": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}  # as i
 METRICS = {"mae": "absolute", "rmse": "squared"}  # each with the loss of its linear models
 ROWS_OF_EACH = 1_500_000  # training rows of all models of `OwnPast(each=True)` together
 APRIORI_DRAWS = 5
+HARDENED = ("hardened", "masked")  # training variants that drop variables: any number of them, or 85 %
+NOT_WRAPPED = {*HARDENED, "identity", "noise"}  # training variants that are no pairs of the table
 ASSISTS = "assist" in inspect.signature(SubsetForecaster).parameters
 LINEAR = "linear"
 
@@ -94,10 +98,10 @@ def main() -> None:
 
 
 def table_pairs(folders: Sequence[Path]) -> list[str]:
-    """Return the pairs of the table that have a checkpoint: no hardened models, which are rivals."""
+    """Return the pairs of the table that have a checkpoint; models that were hardened are rivals, not pairs."""
     saved = (path for folder in folders if folder.exists() for path in folder.iterdir() if is_saved_forecaster(path))
     found = {path.name for path in saved}
-    kept = [name for name in found if dataset_of(name) in TABLE and "hardened" not in name and "identity" not in name]
+    kept = [name for name in found if dataset_of(name) in TABLE and not set(name.split("-")) & NOT_WRAPPED]
     return sorted(kept, key=lambda name: (TABLE.index(dataset_of(name)), name))
 
 
@@ -315,6 +319,8 @@ class Candidate:
     needs_s
         whether the forecast of a variable depends on which other variables are present; where not, the forecasts of
         all variables are computed once
+    spent, windows
+        seconds of all forecasts so far, and their windows
     """
 
     name: str
@@ -322,20 +328,30 @@ class Candidate:
     fit_seconds: float
     is_rival: bool = False
     needs_s: bool = True
+    spent: float = 0.0
+    windows: int = 0
     _known: dict[Any, NDArray[np.float32]] = field(default_factory=dict)
     _cost: dict[str, float | None] = field(default_factory=dict)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
         """Forecast S, [b, h, s]."""
         if self.needs_s:
-            return self.method(windows, present)
+            return self._forecast(windows, present)
         key = (windows.series.offset, windows.starts)
         if key not in self._known:
-            self._known[key] = np.asarray(self.method(windows, np.arange(windows.series.n_variables)))
+            self._known[key] = self._forecast(windows, np.arange(windows.series.n_variables))
         return self._known[key][:, :, present]
 
+    def _forecast(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+        forecast, seconds = timed(lambda: self.method(windows, present))
+        self.spent, self.windows = self.spent + seconds, self.windows + len(windows)
+        return np.asarray(forecast)
+
     def cost(self, windows: Windows, present: NDArray[np.int64]) -> dict[str, float | None]:
-        """Return seconds of fitting, milliseconds of a request (one window, a known S), and stored megabytes."""
+        """Return the costs: seconds of fitting, milliseconds of a request and of a window of a batch, stored megabytes.
+
+        A request is one window with an S that was seen before; the batches of the evaluation include solving for S.
+        """
         if self._cost and not self.needs_s:
             return self._cost
         asked = present if self.needs_s or self.is_rival else np.arange(windows.series.n_variables)
@@ -343,6 +359,7 @@ class Candidate:
         self._cost = {
             "fit_seconds": round(self.fit_seconds, 2),
             "request_ms": round(1000 * statistics.median(durations[2:]), 3),
+            "batch_ms": round(1000 * self.spent / max(1, self.windows), 3),
             "megabytes": megabytes(self.method),
         }
         return self._cost
@@ -419,15 +436,16 @@ def model_free(pair: Pair) -> list[Candidate]:
 
 
 @dataclass(eq=False)
-class WithoutFeatures:
-    """A method that is given windows without the time features of the pair's model."""
+class WithFeatures:
+    """A method that is given windows with time features of its own, whatever those of the pair's model."""
 
     method: Method
+    features: tuple[str, ...] = ()
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
         """Forecast S, [b, h, s]."""
-        if windows.series.time_features:
-            windows = replace(windows, series=windows.series.with_features())
+        if windows.series.time_features != self.features:
+            windows = replace(windows, series=windows.series.with_features(*self.features))
         return self.method(windows, present)
 
 
@@ -435,13 +453,13 @@ def without_model(pair: Pair, plain: Split) -> Iterator[Candidate]:
     """Yield what subcast does without the model, tuned for each metric."""
     for metric, (robust, _) in pair.tuned.items():
         alone, seconds = timed(lambda robust=robust: fit_without_model(robust, plain.train, plain.val))
-        yield Candidate(f"subcast without f ({metric})", WithoutFeatures(alone), seconds)
+        yield Candidate(f"subcast without f ({metric})", WithFeatures(alone), seconds)
 
 
 def rival(name: str, build: Callable[[], Method], needs_s: bool = False) -> Candidate:
     """Return a rival that needs no model."""
     method, seconds = timed(build)
-    return Candidate(name, WithoutFeatures(method), seconds, is_rival=True, needs_s=needs_s)
+    return Candidate(name, WithFeatures(method), seconds, is_rival=True, needs_s=needs_s)
 
 
 def boosted_and_linear(pair: Pair, train: Windows) -> Iterator[Candidate]:
@@ -466,13 +484,21 @@ def simple(train: Windows) -> Iterator[Candidate]:
 
 
 def hardened_candidates(pair: Pair) -> Iterator[Candidate]:
-    """Yield the model that was trained with random variables dropped, if there is one."""
-    name = f"{pair.kind}-hardened-{pair.dataset}"
-    if pair.folder(name) is None:
-        return
-    model = pair.load(name)
-    robust, seconds = timed(lambda: SubsetForecaster.paper(model, progress=False).fit(pair.split.train))
-    yield Candidate("hardened f", partial_inputs(robust), seconds, is_rival=True)
+    """Yield the models that were trained with variables dropped, if there are any."""
+    for variant in HARDENED:
+        name = f"{pair.kind.partition('-')[0]}-{variant}-{pair.dataset}"
+        if pair.folder(name) is not None:
+            model = pair.load(name)
+            train = split_series(pair.series.with_features(*model.time_features), pair.dataset).train
+            robust = SubsetForecaster.paper(model, progress=False).fit(train)
+            method = WithFeatures(partial_inputs(robust), tuple(model.time_features))
+            yield Candidate(f"{variant} f", method, training_seconds(name), is_rival=True)
+
+
+def training_seconds(name: str) -> float:
+    """Return how long a model was trained, by its record; 0 without a record."""
+    path = RESULTS / f"training-{name}.json"
+    return 3600 * float(json.loads(path.read_text())["hours"]) if path.exists() else 0.0
 
 
 def measure(pair: Pair, share: float, folder: Path) -> None:

@@ -110,8 +110,9 @@ def sizes_of(n: int) -> dict[str, int]:
     """Return the numbers of present variables by label; sizes that are equal, with few variables, appear once."""
     sizes: dict[str, int] = {}
     for share in SHARES:
-        if subset_size(n, share) not in (*sizes.values(), n - 1):
-            sizes[f"{share:.0%}"] = subset_size(n, share)
+        size = subset_size(n, share)
+        if size < n - 1 and size not in sizes.values():
+            sizes[f"{share:.0%}"] = size
     return {**sizes, ALL_BUT_ONE: n - 1} if n > 1 else sizes
 
 

@@ -1,0 +1,19 @@
+"""Import the scripts of benchmarks/, which are no package."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
+
+
+def script(name):
+    """Return a script as a module; scripts import each other by name."""
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]

@@ -1,0 +1,112 @@
+"""The record of accuracy: names of pairs, the simplest model, forecasts computed once, and the choice of a rival."""
+
+import json
+
+import numpy as np
+import pytest
+
+from baselines.examples import hourly, parts
+from benchmarks.scripts import script
+from subcast.comparison import Comparison, Tally
+from subcast.errors import InputError
+
+accuracy = script("accuracy_records")
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("tcn-metr-la-29", "metr-la-29"),
+        ("tcn-calendar-metr-la-29", "metr-la-29"),
+        ("mtgnn-ecg5000-test-first-seed2", "ecg5000-test-first"),
+        ("tcn-clouds", "clouds"),
+        ("linear-clouds-seed3", "clouds-seed3"),
+        ("linear-exchange-rate", "exchange-rate"),
+    ],
+)
+def test_the_dataset_of_a_pair(name, dataset):
+    assert accuracy.dataset_of(name) == dataset
+    kind = accuracy.Pair.named(name, (), accuracy.Size()).kind
+    assert name.startswith(f"{kind}-{dataset.partition('-seed')[0]}")
+
+
+def test_a_name_without_a_dataset_is_refused():
+    with pytest.raises(InputError, match="'tcn-nowhere' is no pair: write MODEL-DATASET"):
+        accuracy.dataset_of("tcn-nowhere")
+
+
+def test_thinned_windows_meet_all_hours():
+    windows = hourly(np.zeros((24 * 400, 1), dtype=np.float32)).windows(5, 3)
+    thinned = accuracy.thin(windows, 400)
+    assert 250 < len(thinned) < 450
+    assert len({start % 24 for start in thinned.starts}) == 24
+    assert accuracy.thin(windows[:10], 400).starts == windows[:10].starts
+
+
+def test_the_ridge_over_all_variables_equals_least_squares():
+    train, _, test = parts()
+    model = accuracy.RidgeModel.fit(train, ridge=0.2)
+    values = train.readings.astype(np.float64)
+    mean, deviation = values.mean(axis=(0, 1)), values.std(axis=(0, 1))
+    x = np.array([((w - mean) / deviation).ravel() for w in train.readings])
+    y = np.array([((w - mean) / deviation).ravel() for w in train.targets])
+    rows = np.vstack([x, np.sqrt(0.2 * len(x)) * np.eye(x.shape[1])])
+    weights = np.linalg.lstsq(rows, np.vstack([y, np.zeros((x.shape[1], y.shape[1]))]), rcond=None)[0]
+    window = ((test.readings[4] - mean) / deviation).ravel() @ weights
+    expected = mean + deviation * window.reshape(test.horizon, -1)
+    np.testing.assert_allclose(model(test.batch([4]).inputs)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_forecasts_that_do_not_depend_on_s_are_computed_once():
+    calls = []
+
+    def method(windows, present):
+        calls.append(len(present))
+        return windows.targets[:, :, present]
+
+    _, val, test = parts()
+    once, always = (accuracy.Candidate("x", method, 0.0, needs_s=needs) for needs in (False, True))
+    for windows in (test, test, val):
+        for present in (np.array([1]), np.array([0, 4])):
+            np.testing.assert_array_equal(once(windows, present), windows.targets[:, :, present])
+    assert calls == [7, 7]  # all variables, for each kind of windows
+    always(test, np.array([2]))
+    assert calls == [7, 7, 1]
+    assert once.windows == len(test) + len(val)
+    assert set(once.cost(test, np.array([1]))) == {"fit_seconds", "request_ms", "batch_ms", "megabytes"}
+
+
+def test_methods_get_the_features_they_were_fitted_on():
+    _, _, test = parts(features=("time_of_day",))
+    seen = []
+    method = accuracy.WithFeatures(lambda windows, present: seen.append(windows.series.time_features))
+    method(test, np.array([0]))
+    accuracy.WithFeatures(method.method, ("day_of_week",))(test, np.array([0]))
+    assert seen == [(), ("day_of_week",)]
+
+
+def comparison(**sizes):
+    noise = np.random.default_rng(0).normal(size=(8, 60, 12, 3))
+    tallies = {
+        name: Tally.join([Tally.of(size * own, np.zeros_like(own)) for own in noise]) for name, size in sizes.items()
+    }
+    return Comparison(tallies, [np.arange(3)] * 8, range(60))
+
+
+def test_the_rival_is_chosen_on_validation_and_the_best_on_test_is_named_too():
+    sizes = {"oracle": 1.0, "subcast (mae)": 0.9, "subcast without f (mae)": 0.99, "a": 1.2, "b": 0.8}
+    test, val = comparison(**sizes), comparison(a=0.5, b=0.6)
+    row = accuracy.compare(test, val, "mae", ["a", "b"])
+    assert (row["chosen_rival"], row["best_on_test"]) == ("a", "b")
+    gaps = {name: round(gap["gap"], 6) for name, gap in row["gaps_of_default"].items()}
+    assert gaps == {"oracle": -10.0, "chosen_rival": -25.0, "best_on_test": 12.5}
+    assert round(row["model_adds"]["gap"], 6) == 10.0
+    assert "the model adds +10.0 [+10.0, +10.0]; rival chosen on validation: a" in accuracy.sentence(row)
+    json.dumps(row)
+
+
+def test_records_of_trials_go_elsewhere(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["accuracy_records.py", "linear-traffic-20", "--draws", "2"])
+    with pytest.raises(SystemExit):
+        accuracy.main()
+    assert "are for trials: give --to" in capsys.readouterr().err
