@@ -7,11 +7,12 @@
     python benchmarks/accuracy_records.py linear-clouds-seed3 --draws 6 --every 40 --effort 0.2 --to /tmp/trial
     python benchmarks/accuracy_records.py --list
 
-A pair is a folder of results/checkpoints (or of --checkpoints), named MODEL-DATASET, or linear-DATASET. Every method
-sees the same test windows and the same draws of S. The best rival of a row is chosen on windows of the second half of
-the validation part, under draws of their own; the rival that is best on test stands beside it. Writes
+A pair is a folder or .onnx file of results/checkpoints (or of --checkpoints), named MODEL-DATASET, or linear-DATASET.
+Every method sees the same test windows and the same draws of S. The best rival of a row is chosen on windows of the
+second half of the validation part, under draws of their own; the rival that is best on test stands beside it. Writes
 results/accuracy-NAME-SHARE.json as soon as a share is finished; a share that has a record is skipped. Records hold the
-tallies of errors by draw and stretch (`subcast.comparison.Comparison.from_record(record, "test")`).
+tallies of errors by draw and stretch (`subcast.comparison.Comparison.from_record(record, "test")`). What needs no model
+is fitted once for all pairs of a dataset that are measured by one command.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ import records
 from numpy.typing import NDArray
 
 from subcast import SubsetForecaster, baselines, draw_subsets
+from subcast.adapters import from_onnx
 from subcast.baselines.own_past import MOST_ROWS
 from subcast.comparison import Comparison, Gap
 from subcast.datasets import DATASETS, load_dataset
 from subcast.errors import DataNotFoundError, FitWarning, InputError
 from subcast.evaluation import Method, evaluate, fit_without_model, oracle, partial_inputs, wrapped
-from subcast.experiments.study import HORIZON, LOOKBACK, OPTIONS, open_data, split_data
+from subcast.experiments.study import CALENDAR, HORIZON, LOOKBACK, OPTIONS, open_data, split_data
 from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
 from subcast.scaling import Scaler
 from subcast.series import Series
@@ -59,7 +61,8 @@ METRICS = {"mae": "absolute", "rmse": "squared"}  # each with the loss of its li
 ROWS_OF_EACH = 1_500_000  # training rows of all models of `OwnPast(each=True)` together
 APRIORI_DRAWS = 5
 HARDENED = ("hardened", "masked")  # training variants that drop variables: any number of them, or 85 %
-NOT_WRAPPED = {*HARDENED, "identity", "noise"}  # training variants that are no pairs of the table
+UNIVARIATE = {"nhits": "NHITS"}  # models that look at one variable at a time: an absent variable costs them nothing
+NOT_WRAPPED = {*HARDENED, *UNIVARIATE, "identity", "noise"}  # models and training variants that are no pairs
 ASSISTS = "assist" in inspect.signature(SubsetForecaster).parameters
 LINEAR = "linear"
 
@@ -99,10 +102,25 @@ def main() -> None:
 
 def table_pairs(folders: Sequence[Path]) -> list[str]:
     """Return the pairs of the table that have a checkpoint; models that were hardened are rivals, not pairs."""
-    saved = (path for folder in folders if folder.exists() for path in folder.iterdir() if is_saved_forecaster(path))
-    found = {path.name for path in saved}
-    kept = [name for name in found if dataset_of(name) in TABLE and not set(name.split("-")) & NOT_WRAPPED]
+    files = (path for folder in folders if folder.exists() for path in folder.iterdir())
+    found = {path.name.removesuffix(".onnx") for path in files if is_model(path)}
+    of_table = [name for name in found if name.endswith(tuple(f"-{dataset}" for dataset in TABLE))]
+    kept = [name for name in of_table if not set(name.split("-")) & NOT_WRAPPED]
     return sorted(kept, key=lambda name: (TABLE.index(dataset_of(name)), name))
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a path is a trained model: a folder of subcast, or an ONNX file of modern_records.py."""
+    return path.suffix == ".onnx" or is_saved_forecaster(path)
+
+
+def load_model(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """Return a trained model and its time features, which an ONNX file does not name."""
+    if path.suffix != ".onnx":
+        trained = load_forecaster(path)
+        return trained, tuple(trained.time_features)
+    features = CALENDAR if "calendar" in path.stem.split("-") else ()
+    return from_onnx(path, lookback=LOOKBACK, horizon=HORIZON), features
 
 
 def record_path(folder: Path, name: str, share: float, kind: str = "accuracy") -> Path:
@@ -234,27 +252,28 @@ class Pair:
         """The name of the model without that of the dataset."""
         return LINEAR if self.name.startswith(f"{LINEAR}-") else self.name.partition(f"-{self.dataset}")[0]
 
-    def folder(self, name: str) -> Path | None:
-        """Return the folder of a trained model, None if there is none."""
-        return next((folder / name for folder in self.folders if is_saved_forecaster(folder / name)), None)
+    def find(self, name: str) -> Path | None:
+        """Return the path of a trained model, None if there is none."""
+        paths = (folder / file for folder in self.folders for file in (name, f"{name}.onnx"))
+        return next((path for path in paths if path.exists() and is_model(path)), None)
 
-    def load(self, name: str) -> Any:
-        """Load a trained model."""
-        folder = self.folder(name)
-        if folder is None:
-            raise DataNotFoundError(f"there is no trained model {name} in {' or '.join(map(str, self.folders))}")
-        return load_forecaster(folder)
+    @cached_property
+    def trained(self) -> tuple[Any, tuple[str, ...]]:
+        """The trained model of the pair and its time features."""
+        path = self.find(self.name)
+        if path is None:
+            raise DataNotFoundError(f"there is no trained model {self.name} in {' or '.join(map(str, self.folders))}")
+        return load_model(path)
 
     @cached_property
     def model(self) -> Any:
         """The model that is wrapped."""
-        return RidgeModel.fit(self.split.train) if self.kind == LINEAR else self.load(self.name)
+        return RidgeModel.fit(self.split.train) if self.kind == LINEAR else self.trained[0]
 
     @cached_property
     def series(self) -> Series:
         """The data, with the time features of the model."""
-        series = open_series(self.dataset)
-        return series.with_features() if self.kind == LINEAR else series.with_features(*self.model.time_features)
+        return open_series(self.dataset).with_features(*(() if self.kind == LINEAR else self.trained[1]))
 
     @cached_property
     def split(self) -> Split:
@@ -430,8 +449,8 @@ def model_free(pair: Pair) -> list[Candidate]:
     if key not in _MODEL_FREE:
         _MODEL_FREE.clear()
         plain = split_series(pair.series.with_features(), pair.dataset)
-        made = chain(without_model(pair, plain), boosted_and_linear(pair, plain.train), simple(plain.train))
-        _MODEL_FREE[key] = list(announced(made))
+        own = chain(boosted_and_linear(pair, plain.train), simple(plain.train), univariate_candidates(pair))
+        _MODEL_FREE[key] = list(announced(chain(without_model(pair, plain), own)))
     return _MODEL_FREE[key]
 
 
@@ -487,12 +506,25 @@ def hardened_candidates(pair: Pair) -> Iterator[Candidate]:
     """Yield the models that were trained with variables dropped, if there are any."""
     for variant in HARDENED:
         name = f"{pair.kind.partition('-')[0]}-{variant}-{pair.dataset}"
-        if pair.folder(name) is not None:
-            model = pair.load(name)
-            train = split_series(pair.series.with_features(*model.time_features), pair.dataset).train
+        path = pair.find(name)
+        if path is not None:
+            model, features = load_model(path)
+            train = split_series(pair.series.with_features(*features), pair.dataset).train
             robust = SubsetForecaster.paper(model, progress=False).fit(train)
-            method = WithFeatures(partial_inputs(robust), tuple(model.time_features))
+            method = WithFeatures(partial_inputs(robust), features)
             yield Candidate(f"{variant} f", method, training_seconds(name), is_rival=True)
+
+
+def univariate_candidates(pair: Pair) -> Iterator[Candidate]:
+    """Yield networks that look at one variable at a time, if there are any; their holes get usual values."""
+    for kind in UNIVARIATE:
+        name = f"{kind}-calendar-{pair.dataset}"
+        path = pair.find(name)
+        if path is not None:
+            model, features = load_model(path)
+            train = split_series(pair.series.with_features(*features), pair.dataset).train
+            method = WithFeatures(baselines.imputed(model, baselines.UsualValue.fit(train)), features)
+            yield Candidate(UNIVARIATE[kind], method, training_seconds(name), is_rival=True, needs_s=False)
 
 
 def training_seconds(name: str) -> float:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
 DATASETS = ("ecg5000", "metr-la-29", "pems-bay-67", "clouds")
 ACCURACY = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-20")  # order of the first table
+MODERN = {"tsmixer": "TSMixer", "itransformer": "iTransformer"}
 ABLATION = (
     "borrow, 5 passes",
     "corrected, 5 passes",
@@ -204,7 +205,7 @@ def accuracy_row(record: dict[str, Any]) -> tuple[str, ...]:
 def model_label(kind: str) -> str:
     """Return the name of a model and of its variant, such as "TCN, calendar"."""
     base, _, variant = kind.partition("-")
-    return MODELS.get(base, base) + (f", {variant}" if variant else "")
+    return {**MODELS, **MODERN}.get(base, base) + (f", {variant}" if variant else "")
 
 
 def accuracy_costs() -> str:

@@ -8,7 +8,7 @@ import pytest
 from baselines.examples import hourly, parts
 from benchmarks.scripts import script
 from subcast.comparison import Comparison, Tally
-from subcast.errors import InputError
+from subcast.errors import DataNotFoundError, InputError
 
 accuracy = script("accuracy_records")
 
@@ -110,3 +110,21 @@ def test_records_of_trials_go_elsewhere(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         accuracy.main()
     assert "are for trials: give --to" in capsys.readouterr().err
+
+
+def test_pairs_are_models_that_are_wrapped(tmp_path):
+    others = ("nhits-calendar-metr-la-29", "tsmixer-solar-fl", "of-mine")
+    for name in ("tsmixer-calendar-metr-la-29", "tsmixer-traffic-20", *others):
+        (tmp_path / f"{name}.onnx").touch()
+    (tmp_path / "tcn-metr-la-29").mkdir()  # an empty folder is no model
+    assert accuracy.table_pairs((tmp_path, tmp_path / "none")) == ["tsmixer-calendar-metr-la-29", "tsmixer-traffic-20"]
+    pair = accuracy.Pair.named("tsmixer-traffic-20", (tmp_path,), accuracy.Size())
+    assert pair.kind == "tsmixer"
+    assert pair.find(pair.name) == tmp_path / "tsmixer-traffic-20.onnx"
+    assert pair.find("tcn-metr-la-29") is None
+
+
+def test_a_pair_without_a_model_is_refused(tmp_path):
+    pair = accuracy.Pair.named("tcn-traffic-20", (tmp_path,), accuracy.Size())
+    with pytest.raises(DataNotFoundError, match="there is no trained model tcn-traffic-20 in"):
+        _ = pair.model
