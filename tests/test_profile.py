@@ -46,24 +46,24 @@ def test_the_center_equals_the_mean_by_class_and_hour(day_classes):
 
 def test_weekends_are_told_apart_where_they_differ():
     times = hours(8)
-    assert Profile.fit(readings(times), times).day_classes == WEEKEND
+    assert Profile.fit(readings(times), times).cycle.day_classes == WEEKEND
 
 
 def test_days_are_not_told_apart_where_they_do_not_differ():
     times = hours(8)
-    assert Profile.fit(readings(times, low=0), times).day_classes == WEEKDAYS
+    assert Profile.fit(readings(times, low=0), times).cycle.day_classes == WEEKDAYS
 
 
 def test_days_are_not_told_apart_in_less_than_four_weeks():
     times = hours(3)
-    assert Profile.fit(readings(times), times).day_classes == WEEKDAYS
+    assert Profile.fit(readings(times), times).cycle.day_classes == WEEKDAYS
 
 
 def test_each_day_may_have_a_class_of_its_own():
     times = hours(10)
     weekday = np.array([day.weekday() for day in times.astype("datetime64[s]").astype(object)])
     values = readings(times, low=0) + 4 * (weekday * 3 % 7)[:, None]
-    assert Profile.fit(values, times).day_classes == DAY_CLASSES["each day of the week"]
+    assert Profile.fit(values, times).cycle.day_classes == DAY_CLASSES["each day of the week"]
 
 
 def test_a_holiday_is_a_sunday():

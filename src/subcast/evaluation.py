@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subcast.comparison import ORACLE, Comparison, Tally
-from subcast.errors import FitWarning, InputError
+from subcast.errors import InputError
 from subcast.metrics import Sums, sum_by_window
 from subcast.progress import progress_bar
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
-    from subcast.subset import Settings, SubsetForecaster
+    from subcast.subset import SubsetForecaster
     from subcast.subset.fitted import Fitted
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Comparison",
     "Method",
     "evaluate",
-    "fit_without_model",
     "forecast_all",
     "oracle",
     "partial_inputs",
@@ -147,65 +145,11 @@ def wrapped(robust: SubsetForecaster) -> Method:
 
 
 def without_model(robust: SubsetForecaster) -> Method:
-    """Return the method that forecasts with the wrapper's other experts alone.
+    """Return the method that forecasts with the wrapper's other experts, with shares that were tuned without the model.
 
-    Their proportions stay as they are; where none has a share, the specialist forecasts. Nothing is tuned again: see
-    `fit_without_model`.
+    A wrapper whose shares were not tuned forecasts with the specialist alone.
     """
-    from subcast.subset.settings import SPECIALIST
-
-    settings = robust.settings_
-    rows = {name: np.array(table, dtype=np.float64) for name, table in settings.blend.items()}  # [shares, h] each
-    rows.setdefault(SPECIALIST, np.zeros((len(settings.shares), robust.horizon)))
-    unclaimed = np.ones_like(rows[SPECIALIST], dtype=bool)  # where only the model has forecast so far
-    for table in rows.values():  # an expert is mixed into the blend of those before it, so the first takes all
-        table[unclaimed & (table > 0)] = 1.0
-        unclaimed &= table == 0
-    rows[SPECIALIST][unclaimed] = 1.0
-    alone = replace(settings, blend={name: tuple(map(tuple, table.tolist())) for name, table in rows.items()})
-    return _Wrapped(robust.with_settings(_unfaded(alone)))
-
-
-def _unfaded(settings: Settings) -> Settings:
-    """Return settings whose shares stay the same above the last share, where they would tend to the model alone."""
-    if settings.shares[-1] == 1:
-        return settings
-    blend = {name: (*rows, rows[-1]) for name, rows in settings.blend.items()}
-    return replace(settings, shares=(*settings.shares, 1.0), blend=blend, blend_absent={})
-
-
-@dataclass(frozen=True)
-class LastReading:
-    """A stand-in for a model: the last reading of each variable, [b, t, n, f] -> [b, h, n]."""
-
-    horizon: int
-
-    def __call__(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Repeat the last readings."""
-        return np.repeat(inputs[:, -1:, :, 0], self.horizon, axis=1)
-
-
-def fit_without_model(robust: SubsetForecaster, train: Windows, val: Windows | None) -> Method:
-    """Return what subcast does without the user's model: a wrapper of the last readings, fitted and tuned as `robust`.
-
-    Takes about as long as fitting `robust`, less what its model needed.
-    """
-    from subcast.subset import SubsetForecaster
-
-    alone = SubsetForecaster(
-        LastReading(robust.horizon),
-        metric=robust.metric,
-        effort=robust.effort,
-        seed=robust.seed,
-        progress=robust.progress,
-        limits=robust.limits,
-        settings=robust.settings,
-        **robust.given,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)  # that the last readings are a weak model is known
-        alone.fit(train, val)
-    return _Wrapped(alone.with_settings(_unfaded(alone.settings_)))
+    return _Wrapped(robust.without_model())
 
 
 def _complete_inputs(fitted: Fitted, windows: Windows) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The usual value of each variable at each time of day, for the classes of days that the data tell apart."""
+"""The usual value of each variable at each position of the cycle: time of day and class of day, or day of the year."""
 
 from __future__ import annotations
 
@@ -9,53 +9,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import day_of_week, slot_of_day, slots_a_day
-
-DAY_CLASSES: dict[str, tuple[int, ...]] = {
-    "all days": (0, 0, 0, 0, 0, 0, 0),
-    "weekdays, weekend": (0, 0, 0, 0, 0, 1, 1),
-    "weekdays, Saturday, Sunday": (0, 0, 0, 0, 0, 1, 2),
-    "each day of the week": (0, 1, 2, 3, 4, 5, 6),
-}
-"""The class of each day from Monday to Sunday, the simplest division first."""
+from subcast.calendar import slots_a_day
+from subcast.cycle import DAY_CLASSES, SAME_DAYS, Cycle, as_days
 
 _HALF_WIDTH = 15 / 1440  # half width of the smoothing, as a share of a day
-_FLOOR = 0.3  # the spread at any slot is at least this share of the variable's overall spread
+_DAYS_NEAR = 15  # half width of the smoothing over the days of the year
+_FLOOR = 0.3  # the spread in any row is at least this share of the variable's overall spread
 _LEAST_WEEKS = 4  # weeks of data that are needed to tell days apart
-_SUNDAY = 6
+_LEAST_YEARS = 2  # years of data that are needed for a yearly profile
+_CLEAR_GAIN = 0.1  # share of the error by which a yearly profile must reduce it in each half of the years
+_DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Center and spread of each variable by class of day and slot of the day.
+    """Center and spread of each variable in each row of a cycle.
 
     Parameters
     ----------
     center, spread
-        [classes * slots, n], in raw units; one row without times
-    day_classes
-        [7], the class of each day from Monday to Sunday
-    slots
-        slots of a day, 1 without times
-    holidays
-        [d], days that count as a Sunday
+        [rows, n], in raw units; one row if the time does not matter
+    cycle
+        which row each time belongs to
 
     Examples
     --------
     >>> times = np.datetime64("2024-01-01") + np.arange(24 * 7 * 6) * np.timedelta64(1, "h")
-    >>> weekend = day_of_week(times) > 0.7
+    >>> weekend = Cycle(24).weekdays(times) > 4
     >>> values = np.where(weekend, 1.0, 5.0)[:, None] + np.random.default_rng(0).normal(size=(len(times), 1)) / 9
     >>> profile = Profile.fit(values, times)
-    >>> profile.day_classes, profile.usual(np.array(["2024-03-02T12", "2024-03-04T12"], dtype="datetime64[h]")).round()
+    >>> usual = profile.usual(np.array(["2024-03-02T12", "2024-03-04T12"], dtype="datetime64[h]"))
+    >>> profile.cycle.day_classes, usual.round()
     ((0, 0, 0, 0, 0, 1, 1), array([[1.],
            [5.]]))
     """
 
     center: NDArray[np.float64]
     spread: NDArray[np.float64]
-    day_classes: tuple[int, ...]
-    slots: int
-    holidays: NDArray[np.datetime64]
+    cycle: Cycle
 
     @classmethod
     def fit(
@@ -79,80 +70,104 @@ class Profile:
             days that count as a Sunday
         """
         mean, scale = _mean_and_scale(values)
-        days = np.asarray(holidays, dtype="datetime64[D]")
-        slots = slots_a_day(times)
-        if slots == 1 or times is None:
-            return cls(mean[None], scale[None], DAY_CLASSES["all days"], 1, days)
         normal = (values - mean) / scale
-        steps = _Steps.of(times, slots, days)
-        classes = tuple(day_classes) if day_classes is not None else choose_day_classes(normal, steps)
-        center, spread = _tables(normal, steps.rows(classes), slots, max(classes) + 1)
-        return cls(mean + scale * center, scale * spread, classes, slots, days)
+        cycle = _choose_cycle(normal, times, day_classes, as_days(holidays))
+        if cycle.length == 1 or times is None:
+            return cls(mean[None], scale[None], cycle)
+        center, spread = _tables(normal, cycle.rows[cycle.positions(times)], cycle)
+        return cls(mean + scale * center, scale * spread, cycle)
 
     def rows_of(self, times: NDArray[np.datetime64] | None, shape: tuple[int, ...] = ()) -> NDArray[np.int64]:
         """Return the row of each time, of the shape of `times`; zeros of a given shape without times."""
-        if self.slots == 1 or times is None:
+        if self.cycle.length == 1 or times is None:
             return np.zeros(shape if times is None else times.shape, dtype=np.int64)
-        return _Steps.of(times, self.slots, self.holidays).rows(self.day_classes)
+        return self.cycle.rows[self.cycle.positions(times)]
 
     def usual(self, times: NDArray[np.datetime64]) -> NDArray[np.float64]:
         """Return the usual value of each variable at each time, [..., n]."""
         return self.center[self.rows_of(times)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Slot of the day, day of the week (0 is Monday, a holiday is 6) and week of each step."""
-
-    slot: NDArray[np.int64]
-    weekday: NDArray[np.int64]
-    week: NDArray[np.int64]
-    slots: int
-
-    @classmethod
-    def of(cls, times: NDArray[np.datetime64], slots: int, holidays: NDArray[np.datetime64]) -> _Steps:
-        """Compute them from times; each time counts as the nearest slot, which may be midnight of the next day."""
-        nearest = times + np.timedelta64(43_200_000_000_000 // slots, "ns")
-        days = nearest.astype("datetime64[D]")
-        weekday = np.rint(7 * day_of_week(nearest)).astype(np.int64)
-        if holidays.size:
-            weekday = np.where(np.isin(days, holidays), _SUNDAY, weekday)
-        return cls(slot_of_day(times, slots), weekday, (days.astype(np.int64) + 3) // 7, slots)
-
-    def rows(self, day_classes: Sequence[int]) -> NDArray[np.int64]:
-        """Return the row of the profile of each step."""
-        return np.asarray(day_classes)[self.weekday] * self.slots + self.slot
+def _choose_cycle(
+    normal: NDArray[np.floating[Any]],
+    times: NDArray[np.datetime64] | None,
+    day_classes: Sequence[int] | None,
+    holidays: NDArray[np.datetime64],
+) -> Cycle:
+    """Return the cycle that the readings follow."""
+    slots = slots_a_day(times)
+    if times is None or not (slots > 1 or _is_daily(times)):
+        return Cycle()
+    if day_classes is not None:
+        return Cycle(slots, tuple(day_classes), holidays=holidays)
+    if slots == 1 and yearly_is_clear(normal, times):
+        return Cycle(yearly=True)
+    return choose_day_classes(normal, times, Cycle(slots, holidays=holidays))
 
 
-def choose_day_classes(normal: NDArray[np.floating[Any]], steps: _Steps) -> tuple[int, ...]:
-    """Return the simplest division of days whose profile predicts other weeks not clearly worse than the best.
+def choose_day_classes(normal: NDArray[np.floating[Any]], times: NDArray[np.datetime64], cycle: Cycle) -> Cycle:
+    """Return the cycle with the simplest division of days that predicts other weeks not clearly worse than the best.
 
     The profile of the even weeks predicts the odd weeks and the other way round; a division is clearly worse if the
     mean difference of its absolute errors by week exceeds one standard error.
     """
-    simplest = DAY_CLASSES["all days"]
-    if len(np.unique(steps.week)) < _LEAST_WEEKS:
-        return simplest
-    errors = {classes: _errors_by_week(normal, steps, classes) for classes in DAY_CLASSES.values()}
-    best = min(errors.values(), key=lambda by_week: float(by_week.mean()))
-    for classes, by_week in errors.items():
+    week = _weeks(times)
+    if len(np.unique(week)) < _LEAST_WEEKS:
+        return cycle
+    cycles = [Cycle(cycle.slots, classes, weekly=True, holidays=cycle.holidays) for classes in DAY_CLASSES.values()]
+    errors = [_errors_by_week(normal, times, each, week, week % 2) for each in cycles]
+    best = min(errors, key=lambda by_week: float(by_week.mean()))
+    for each, by_week in zip(cycles, errors, strict=True):
         losses = by_week - best
         if losses.mean() <= losses.std(ddof=1) / np.sqrt(len(losses)):
-            return classes
-    return simplest
+            return each
+    return cycles[0]
+
+
+def yearly_is_clear(normal: NDArray[np.floating[Any]], times: NDArray[np.datetime64]) -> bool:
+    """Return whether the days of the year clearly predict the other years, in the even and in the odd years alike."""
+    first = times[0].astype("datetime64[D]")
+    year = np.asarray((times - first) / _DAY / 365.2425).astype(np.int64)
+    if (times[-1] - times[0]) / _DAY < _LEAST_YEARS * 365:
+        return False
+    gains = []
+    for parity in (0, 1):
+        rows = year % 2 == parity
+        errors = [
+            _errors_by_week(normal, times, cycle, _weeks(times), year % 2, only=rows).mean()
+            for cycle in (Cycle(), Cycle(yearly=True))
+        ]
+        gains.append(1 - errors[1] / errors[0] if errors[0] > 0 else 0.0)
+    return min(gains) >= _CLEAR_GAIN
+
+
+def _is_daily(times: NDArray[np.datetime64]) -> bool:
+    """Return whether the steps are a day long."""
+    return times.size > 2 and round(float(np.median(np.diff(times) / _DAY)), 3) == 1
+
+
+def _weeks(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Return the number of the week of each time, from Monday."""
+    return np.asarray((times.astype("datetime64[D]").astype(np.int64) + 3) // 7)
 
 
 def _errors_by_week(
-    normal: NDArray[np.floating[Any]], steps: _Steps, day_classes: tuple[int, ...]
+    normal: NDArray[np.floating[Any]],
+    times: NDArray[np.datetime64],
+    cycle: Cycle,
+    week: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    only: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the mean absolute error of each week, predicted by the profile of the weeks of the other parity."""
-    rows, classes = steps.rows(day_classes), max(day_classes) + 1
+    """Return the mean absolute error of each week, each fold predicted by the profile of the other."""
+    rows = cycle.rows[cycle.positions(times)]
     error = np.full(normal.shape, np.nan)
-    for parity in (0, 1):
-        own = steps.week % 2 == parity
-        center, _ = _tables(normal[~own], rows[~own], steps.slots, classes)
+    for own in (fold == 0, fold == 1):
+        center, _ = _tables(normal[~own], rows[~own], cycle)
         error[own] = np.abs(normal[own] - center[rows[own]])
-    weeks, number = np.unique(steps.week, return_inverse=True)
+    if only is not None:
+        error[~only] = np.nan
+    weeks, number = np.unique(week, return_inverse=True)
     known = ~np.isnan(error)
     total = np.bincount(number, weights=np.where(known, error, 0).sum(axis=1), minlength=len(weeks))
     count = np.bincount(number, weights=known.sum(axis=1), minlength=len(weeks))
@@ -160,14 +175,14 @@ def _errors_by_week(
 
 
 def _tables(
-    normal: NDArray[np.floating[Any]], rows: NDArray[np.int64], slots: int, classes: int
+    normal: NDArray[np.floating[Any]], rows: NDArray[np.int64], cycle: Cycle
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and (floored) deviation of each variable in each row, smoothed over nearby slots, [k, n] each."""
+    """Return mean and (floored) deviation of each variable in each row, smoothed over nearby rows, [k, n] each."""
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        total = np.zeros((classes * slots, values.shape[1]))
+        total = np.zeros((cycle.n_rows, values.shape[1]))
         np.add.at(total, rows, values)
-        return _smooth(total, slots, classes)
+        return _smooth(total, cycle)
 
     known = ~np.isnan(normal)
     count, total = sums(known.astype(np.float64)), sums(np.where(known, normal, 0.0))
@@ -178,10 +193,11 @@ def _tables(
     return mean, np.maximum(deviation, np.where(overall > 0, _FLOOR * overall, 1.0))
 
 
-def _smooth(table: NDArray[np.float64], slots: int, classes: int) -> NDArray[np.float64]:
-    """Return the sum over each slot and the slots within a quarter of an hour of it, also across midnight."""
-    reach = min(round(_HALF_WIDTH * slots), (slots - 1) // 2)
-    by_class = table.reshape(classes, slots, -1)
+def _smooth(table: NDArray[np.float64], cycle: Cycle) -> NDArray[np.float64]:
+    """Return the sum over each row and the rows within a quarter of an hour (or 15 days) of it, around the cycle."""
+    around = cycle.n_rows if cycle.yearly else cycle.slots
+    reach = _DAYS_NEAR if cycle.yearly else min(round(_HALF_WIDTH * around), (around - 1) // 2)
+    by_class = table.reshape(-1, around, table.shape[1])
     shifted = [np.roll(by_class, shift, axis=1) for shift in range(-reach, reach + 1)]
     return np.asarray(np.sum(shifted, axis=0).reshape(table.shape))
 
@@ -193,3 +209,6 @@ def _mean_and_scale(values: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float
     mean = np.where(known, values, 0.0).sum(axis=0, dtype=np.float64) / count
     squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0, dtype=np.float64) / count
     return mean, np.where(squares > 0, np.sqrt(squares), 1.0)
+
+
+__all__ = ["DAY_CLASSES", "SAME_DAYS", "Profile", "choose_day_classes", "yearly_is_clear"]

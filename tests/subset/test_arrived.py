@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import subcast as sc
+from subcast.cycle import Cycle
 from subcast.errors import InputError
 from subcast.series import Series
 from subcast.subset.arrived import Arrived, arrive_window, read_windows
@@ -15,7 +16,7 @@ from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mi
 def test_windows_of_a_series_are_views_with_the_slot_of_their_first_step():
     series = waves(steps=60, features=("time_of_day",))
     windows = series.windows(6, 3)
-    arrived = Arrived.of(windows, 24)
+    arrived = Arrived.of(windows, Cycle(24))
     assert arrived.slots.tolist() == hours_of(series)[: len(windows)]
     assert np.shares_memory(arrived.values, series.values)
     assert arrived.features.shape == (len(windows), 6, 1)
@@ -24,20 +25,20 @@ def test_windows_of_a_series_are_views_with_the_slot_of_their_first_step():
 
 def test_without_times_the_slot_is_unknown():
     windows = walk(steps=40).windows(6, 3)
-    assert (Arrived.of(windows, 24).slots == -1).all()
-    assert not Arrived.of(windows, 24).consecutive
-    assert (Arrived.of(windows, 1).slots == 0).all()
-    assert Arrived.of(windows, 1).consecutive
+    assert (Arrived.of(windows, Cycle(24)).slots == -1).all()
+    assert not Arrived.of(windows, Cycle(24)).consecutive
+    assert (Arrived.of(windows, Cycle()).slots == 0).all()
+    assert Arrived.of(windows, Cycle()).consecutive
 
 
 def test_selected_windows_are_consecutive_only_for_a_slice_without_steps():
-    arrived = Arrived.of(waves(steps=60).windows(6, 3), 24)
+    arrived = Arrived.of(waves(steps=60).windows(6, 3), Cycle(24))
     assert arrived[3:9].consecutive
     assert not arrived[::2].consecutive
     assert not arrived[np.array([1, 2])].consecutive
     np.testing.assert_array_equal(arrived[3:9].values, arrived.values[3:9])
     np.testing.assert_array_equal(arrived[3:9].slots, arrived.slots[3:9])
-    assert not Arrived.of(waves(steps=60).windows(6, 3)[::2], 24).consecutive
+    assert not Arrived.of(waves(steps=60).windows(6, 3)[::2], Cycle(24)).consecutive
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_slots_of_windows_over_a_change_of_summer_time():
     """The hour that comes twice has one slot twice, and the hour that is missing has none."""
     for first, hours in (("2024-10-27", [0, 1, 2, 2, 3, 4, 5, 6, 7]), ("2024-03-31", [0, 1, 3, 4, 5, 6, 7, 8, 9])):
         times = pd.date_range(first, periods=9, freq="h", tz="Europe/Berlin")
-        arrived = Arrived.of(Series(np.zeros((9, 2)), times=times).windows(6, 3), 24)
+        arrived = Arrived.of(Series(np.zeros((9, 2)), times=times).windows(6, 3), Cycle(24))
         assert arrived.step_slots.tolist() == [hours]
         assert arrived[:1].step_slots.tolist() == [hours]
         assert arrived.slots.tolist() == hours[:1]

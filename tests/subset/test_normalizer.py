@@ -95,7 +95,7 @@ def test_one_slot_where_there_is_no_daily_profile(series):
     train = series.windows(4, 2)
     space = Normalizer.fit(train)
     center, spread = twins.space(series.values, [0] * len(series), 1, list(train.starts), 4)
-    assert space.slots == 1
+    assert space.cycle.n_rows == 1
     np.testing.assert_allclose(space.center, center, rtol=2e-6, atol=1e-6)
     np.testing.assert_allclose(space.spread, spread, rtol=2e-6)
 

@@ -10,7 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_axes
-from subcast.calendar import slot_of_day, slot_of_share
+from subcast.calendar import slot_of_share
+from subcast.cycle import Cycle
 from subcast.errors import InputError
 from subcast.tables.arrays import read_times
 from subcast.tables.live import Recent
@@ -38,12 +39,12 @@ class Arrived:
     features
         [b, t, f - 1], the time features, or None
     slots
-        [b], the slot of the day of each window's first step; -1 where it is unknown
+        [b], the position of each window's first step in the cycle (such as the slot of the day); -1 where it is unknown
     consecutive
         whether each window begins one step after the one before
     step_slots
-        [b, t + h], the slot of the day of each step, where clocks may be set in between; None if slots follow one
-        another
+        [b, t + h], the position of each step, where clocks may be set or holidays lie in between; None if positions
+        follow one another
     """
 
     values: NDArray[np.float32]
@@ -68,19 +69,19 @@ class Arrived:
         )
 
     @classmethod
-    def of(cls, windows: Windows, slots_a_day: int) -> Arrived:
+    def of(cls, windows: Windows, cycle: Cycle) -> Arrived:
         """Return the windows of a series, as views."""
         times, step_slots = windows.series.wall_times, None
-        if slots_a_day == 1:
+        if cycle.length == 1:
             slots = np.zeros(len(windows), dtype=np.int64)
         elif times is None:
             slots = np.full(len(windows), -1, dtype=np.int64)  # not known
         else:
-            slot_of_step, starts = slot_of_day(times, slots_a_day), np.asarray(windows.starts, dtype=np.int64)
+            slot_of_step, starts = cycle.positions(times), np.asarray(windows.starts, dtype=np.int64)
             slots = slot_of_step[starts]
-            if sets_clocks(windows.series.zone):
+            if sets_clocks(windows.series.zone) or not cycle.follows_on:
                 step_slots = sliding_window_view(slot_of_step, windows.lookback + windows.horizon)[starts]
-        known = slots_a_day == 1 or times is not None  # guessed times of day may jump from one window to the next
+        known = cycle.length == 1 or times is not None  # guessed times of day may jump from one window to the next
         return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known, step_slots)
 
 
@@ -99,7 +100,7 @@ class ReadWindows(NamedTuple):
     Attributes
     ----------
     arrived
-        the windows; slots of the day are -1 where the time of day is unknown
+        the windows; positions in the cycle are -1 where the time is unknown
     times
         [b, h] the times of the steps ahead, as the user writes times; None if they are unknown
     clock
@@ -130,11 +131,26 @@ def read_windows(windows: Windows | ArrayLike, times: Any, fitted: Fitted, metad
     elif begins.own is not None:
         arrived = _at_slots(arrived, begins.own, fitted, metadata)
     elif features is not None and "time_of_day" in metadata.time_features:
-        share = features[:, 0, metadata.time_features.index("time_of_day")]
-        arrived = replace(arrived, slots=slot_of_share(share, fitted.normalizer.slots))
+        arrived = replace(arrived, slots=_slots_of_features(arrived, fitted, metadata))
     times = metadata.window_times(begins.own)
     shown = None if times is None else begins.clock.wall(times[:, : metadata.lookback])
     return ReadWindows(arrived, begins.ahead, begins.clock, begins.notes, shown)
+
+
+def _slots_of_features(arrived: Arrived, fitted: Fitted, metadata: TrainingMetadata) -> NDArray[np.int64]:
+    """Return the positions of windows by the time of day in their features; the day of the week may be guessed."""
+    cycle, names, features = fitted.normalizer.cycle, metadata.time_features, arrived.features
+    if features is None or cycle.slots == 1:
+        return arrived.slots
+    slot = slot_of_share(features[:, 0, names.index("time_of_day")], cycle.slots)
+    if not cycle.weekly:
+        return slot
+    weekday = None
+    if "day_of_week" in names:
+        weekday = np.rint(7 * features[:, 0, names.index("day_of_week")]).astype(np.int64) % 7
+    present = np.flatnonzero(~np.isnan(arrived.values).all(axis=(0, 1)))
+    possible = cycle.compatible(slot, weekday)
+    return fitted.normalizer.guess_slots(arrived.values[:, :, present], present, possible)
 
 
 def _series_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata) -> ReadWindows:
@@ -154,7 +170,7 @@ def _series_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata
 
 
 def arrive_window(window: Recent, fitted: Fitted, metadata: TrainingMetadata) -> Arrived:
-    """Return one window, its slot of the day guessed from the readings when it has no times."""
+    """Return one window, its position in the cycle guessed from the readings when it has no times."""
     features = None if window.features is None else window.features[None]
     arrived = Arrived(window.values[None], features, np.zeros(1, dtype=np.int64))
     if window.times is not None and fitted.normalizer.slots > 1:
@@ -164,11 +180,13 @@ def arrive_window(window: Recent, fitted: Fitted, metadata: TrainingMetadata) ->
 
 
 def _at_slots(arrived: Arrived, begins: NDArray[np.datetime64], fitted: Fitted, metadata: TrainingMetadata) -> Arrived:
-    """Return windows that begin at times of the training's clock with their slots of the day."""
-    times = metadata.window_times(begins) if sets_clocks(metadata.zone) else None
+    """Return windows that begin at times of the training's clock with their positions in the cycle."""
+    cycle = fitted.normalizer.cycle
+    by_step = sets_clocks(metadata.zone) or not cycle.follows_on
+    times = metadata.window_times(begins) if by_step else None
     if times is None:
-        return replace(arrived, slots=slot_of_day(wall_clock(begins, metadata.zone), fitted.normalizer.slots))
-    step_slots = slot_of_day(wall_clock(times, metadata.zone), fitted.normalizer.slots)
+        return replace(arrived, slots=cycle.positions(wall_clock(begins, metadata.zone)))
+    step_slots = cycle.positions(wall_clock(times, metadata.zone))
     return replace(arrived, slots=step_slots[:, 0], step_slots=step_slots)
 
 

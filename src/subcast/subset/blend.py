@@ -47,9 +47,17 @@ class Blend:
     def share_of(self, expert: str, present_share: float) -> NDArray[np.float64]:
         """Return an expert's share at each step ahead, [h], for |S| / N = `present_share`."""
         table = np.asarray(self.rows[expert], dtype=np.float64)  # [shares, h]
-        last = np.zeros(table.shape[1]) if self.fades else table[-1]
-        knots = np.append(self.shares, 1.0)
-        return np.array([np.interp(present_share, knots, column) for column in np.vstack([table, last]).T])
+        knots = np.asarray(self.shares)
+        if self.fades:
+            knots, table = np.append(knots, 1.0), np.vstack([table, np.zeros(table.shape[1])])
+        return np.array([np.interp(present_share, knots, column) for column in table.T])
+
+    def rest(self, present_share: float) -> NDArray[np.float64]:
+        """Return what the experts leave to the first one at each step ahead; [1] if they leave everything."""
+        left: NDArray[np.float64] = np.ones(1)
+        for expert in self.rows:
+            left = left * (1 - self.share_of(expert, present_share))
+        return left
 
     def combine(
         self,

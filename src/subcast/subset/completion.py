@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,18 @@ class Completed:
     pooled: NDArray[np.float32]
     solved: NDArray[np.float32] | None
     regression: Regression | None
+
+    @cached_property
+    def solved_readings(self) -> NDArray[np.float32]:
+        """[b, p], the result of `Regression.solve` for the readings of S themselves."""
+        if self.regression is None:
+            raise InputError("a forecast by regression on S needs moments: fit a new wrapper with correction=0.5")
+        return self.regression.solve(self.readings)
+
+    def deviation_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the regression's forecast of variables in normalized units, [b, h, s]."""
+        solved = self.solved_readings
+        return self.regression.future(solved, variables)  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True, eq=False)

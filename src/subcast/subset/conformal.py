@@ -231,7 +231,7 @@ class _Residuals:
         fitted, settings, arrived = self.fitted, self.settings, self.sample.arrived[rows]
         truth = self.sample.targets[rows]  # [b, h, n]
         order = fitted.order(present, True)
-        if len(present) == fitted.n:
+        if len(present) == fitted.n and settings.assist == "missing":
             known = self.sample.neighbors
             neighbors, mean = Neighbors(known.index[rows], known.distance[rows]), self.sample.plain[rows]
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import circle_of_day, slot_of_day
+from subcast.cycle import Cycle
 from subcast.errors import InputError
 from subcast.forecasters.protocol import AbleForecaster
 from subcast.retrieval import Bank, LagMoments, Neighbors, WindowBank
@@ -43,7 +43,7 @@ class Fitted:
     neighbor_forecasts
         the model's forecasts of training windows, computed when they are needed
     bank_slots
-        [t], the slot of the day of each step of the training series
+        [t], the position in the cycle of each step of the training series
     features
         [t, f - 1], the time features of each step, or None
     time_of_day_weight, features_in_distance
@@ -77,13 +77,18 @@ class Fitted:
     def fit(cls, model: AbleForecaster, train: Windows, settings: Settings, bank: Bank | None = None) -> Fitted:
         """Fit the normalizer, build the bank (unless one is given) and compute the moments."""
         series = train.series
-        normalizer = Normalizer.fit(train, per_variable=settings.per_variable, daily_profile=settings.daily_profile)
+        normalizer = Normalizer.fit(
+            train,
+            per_variable=settings.per_variable,
+            daily_profile=settings.daily_profile,
+            holidays=settings.holidays,
+        )
         slots = np.zeros(len(series), dtype=np.int64)
         if normalizer.slots > 1 and series.wall_times is not None:
-            slots = slot_of_day(series.wall_times, normalizer.slots)
-        weight = settings.time_of_day_weight if normalizer.slots > 1 else 0.0
+            slots = normalizer.cycle.positions(series.wall_times)
+        weight = settings.time_of_day_weight if normalizer.cycle.n_rows > 1 else 0.0
         in_distance = settings.features_in_distance
-        shared = compared_features(series.features if in_distance else None, slots, normalizer.slots, weight)
+        shared = compared_features(series.features if in_distance else None, slots, normalizer.cycle, weight)
         if bank is None:
             normalized: Bank = _bank_of(train, normalizer, slots, shared, settings.bank_share)
         else:
@@ -127,13 +132,13 @@ class Fitted:
 
     def arrive(self, windows: Windows) -> Arrived:
         """Return the windows of a series as they would arrive."""
-        return Arrived.of(windows, self.normalizer.slots)
+        return Arrived.of(windows, self.normalizer.cycle)
 
     def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
-        """Return the slots of the day of `length` steps of each window, after the first `skip`, [b, length]."""
+        """Return the positions in the cycle of `length` steps of each window, after the first `skip`, [b, length]."""
         if arrived.step_slots is not None:
             return arrived.step_slots[:, skip : skip + length]
-        return (arrived.slots[:, None] + skip + np.arange(length)) % self.normalizer.slots
+        return self.normalizer.cycle.after(arrived.slots, length, skip)
 
     def normalize(self, arrived: Arrived, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the readings of S in normalized units, [b, t, s]."""
@@ -147,7 +152,7 @@ class Fitted:
     def shared_at(self, features: NDArray[np.float32] | None, slots: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """Return the features that the bank compares besides readings, for given features and slots, [..., g]."""
         compared = features if self.features_in_distance else None
-        return compared_features(compared, slots, self.normalizer.slots, self.time_of_day_weight)
+        return compared_features(compared, slots, self.normalizer.cycle, self.time_of_day_weight)
 
     def whole_windows(self, windows: Windows) -> NDArray[np.float32]:
         """Return complete windows as the bank stores them, [b, t, n], or [b, t, n, f] with shared features."""
@@ -228,17 +233,17 @@ class Fitted:
         """Return the deviation of the neighbors' futures, [b, h, s] in raw units: the unit of the residuals."""
         deviation = self.bank.future_deviation(neighbors.index, variables, self.horizon)
         slots = self.slots(arrived, self.horizon, self.lookback)
-        usual = self.normalizer.spread[:, variables][slots]  # [b, h, s]
+        usual = self.normalizer.spread_at(slots, variables)  # [b, h, s]
         return np.asarray(usual * np.sqrt(deviation**2 + np.float32(_LEAST_SPREAD**2)), dtype=np.float32)
 
 
 def compared_features(
-    features: NDArray[np.float32] | None, slots: NDArray[np.int64], slots_a_day: int, time_of_day_weight: float
+    features: NDArray[np.float32] | None, slots: NDArray[np.int64], cycle: Cycle, time_of_day_weight: float
 ) -> NDArray[np.float32] | None:
     """Return the features by which windows are compared besides readings, [..., g]: input features and time of day."""
     compared = [] if features is None else [features]
     if time_of_day_weight > 0:
-        compared.append(circle_of_day(slots, slots_a_day, time_of_day_weight))
+        compared.append(cycle.circle(slots, time_of_day_weight))
     return np.concatenate(compared, axis=-1) if compared else None
 
 

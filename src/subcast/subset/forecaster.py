@@ -34,7 +34,8 @@ from subcast.subset.checks import (
     stored_probe,
 )
 from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, checked_levels
-from subcast.subset.experts import OWN_EXPERTS, Expert, all_experts
+from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, all_experts
+from subcast.subset.experts.practice import Practice, choose_ridge
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.result import Ahead, ForecastMaker
@@ -50,9 +51,9 @@ from subcast.subset.screened import (
     screen_arrived,
     screen_recent,
 )
-from subcast.subset.settings import METRICS, Settings
+from subcast.subset.settings import METRICS, SPECIALIST, Settings
 from subcast.subset.stream import ForecastStream
-from subcast.subset.tuning import tune
+from subcast.subset.tuning import RIDGES, WITHOUT_MODEL, tune
 from subcast.subset.usefulness import Usefulness, judge_model
 from subcast.subset.validation import split_validation
 from subcast.tables.convention import NumberFormat
@@ -60,7 +61,9 @@ from subcast.tables.live import Recent, read_recent
 from subcast.windows import Windows
 
 _FIELDS = {field.name for field in dataclasses.fields(Settings)}
-_FITTED_SETTINGS = ("daily_profile", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share")
+_FITTED_SETTINGS = (
+    "daily_profile", "holidays", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share"
+)  # fmt: skip
 _COMPARED = 256  # validation windows on which the model of a wrapper without intervals is compared
 _LOGGER = logging.getLogger(__name__)
 
@@ -193,7 +196,12 @@ class SubsetForecaster:
         return cls(model, settings=Settings.paper(**changes), **options)
 
     def _initial_settings(self) -> Settings:
-        return replace(Settings(), **self.given) if self.settings is None else self.settings
+        if self.settings is not None:
+            return self.settings
+        settings = replace(Settings(), **self.given)
+        if settings.assist == "always" and "shares" not in self.given:
+            settings = replace(settings, shares=(*settings.shares, 1.0))
+        return settings
 
     # Fitting
 
@@ -212,7 +220,7 @@ class SubsetForecaster:
         check_fit_windows(train, val)
         series = train.series
         settings = self._initial_settings()  # not those that an earlier fit tuned
-        experts = all_experts(self.experts)
+        experts = all_experts(self.experts, self.metric, self.seed, pool=settings.pool)
         limits = fit_limits(self.limits, train)
         check_blend(settings, train.horizon, experts)
         model = adapt(
@@ -228,16 +236,37 @@ class SubsetForecaster:
         probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
         for expert in fitted.experts.values():
             expert.fit(train, fitted)
+        fixed = _FIELDS if self.settings is not None else set(self.given)
+        if settings.pool and val is not None and len(val):
+            settings, learned = self._practise(train, fitted, settings, fixed)
+            fixed = fixed | learned
         self._metadata, self._fitted, self._probe, self._limits = TrainingMetadata.of(train), fitted, probe, limits
         self.settings_, self.report_, self.calibration_, self._own_stream = settings, {}, None, None
         _LOGGER.info("fitted %d training windows of %d variables", len(fitted.bank), fitted.n)
         if val is not None and len(val):
-            self._tune_and_calibrate(fitted, val)
+            self._tune_and_calibrate(fitted, val, fixed)
         return self
 
-    def _tune_and_calibrate(self, fitted: Fitted, val: Windows) -> None:
+    def _practise(
+        self, train: Windows, fitted: Fitted, settings: Settings, fixed: set[str]
+    ) -> tuple[Settings, set[str]]:
+        """Choose the ridge and train the boosted expert on the training windows; it steps aside if they are few.
+
+        Returns the settings, and the names of those that were chosen here.
+        """
+        practice, boosted, chosen = Practice.of(train, fitted), fitted.experts[Boosted.name], set()
+        if practice is not None and "ridge" not in fixed:
+            settings = replace(settings, ridge=choose_ridge(practice, RIDGES, self.metric, self.seed))
+            chosen = {"ridge"}
+        wanted = "blend" not in fixed or Boosted.name in settings.blend
+        if practice is not None and wanted and isinstance(boosted, Boosted):
+            boosted.train(practice, fitted, settings.ridge)
+        if isinstance(boosted, Boosted) and boosted.models is None:
+            fitted.experts = {name: expert for name, expert in fitted.experts.items() if name != Boosted.name}
+        return settings, chosen
+
+    def _tune_and_calibrate(self, fitted: Fitted, val: Windows, fixed: set[str]) -> None:
         for_tuning, for_intervals = split_validation(val)
-        fixed = _FIELDS if self.settings is not None else set(self.given)
         if not fixed >= _FIELDS and len(for_tuning):
             self.settings_, self.report_ = tune(
                 fitted,
@@ -336,11 +365,11 @@ class SubsetForecaster:
             return f"SubsetForecaster of {type(self.model).__name__}, not fitted"
         s = self.settings_
         method = "pooled" if s.pool else f"one forecast each, weighted by {s.weighting}"
-        slots = self.fitted_.normalizer.slots
+        cycle = self.fitted_.normalizer.cycle
         lines = [
             f"SubsetForecaster of {self.fitted_.model!r}",
             f"  {len(self.fitted_.bank):,} training windows of {plural(self.fitted_.n, 'variable')}"
-            + (f", {slots} slots a day" if slots > 1 else ""),
+            + cycle.words,
             f"  {plural(s.neighbors, 'neighbor')}, {method}, exponent {s.exponent:g}, correction {s.correction:g}, "
             f"ridge {s.ridge:g}",
         ]
@@ -638,6 +667,19 @@ class SubsetForecaster:
         other.report_ = {name: part for name, part in self.report_.items() if name == "model"}
         other.calibration_, other._own_stream = None, None
         return other
+
+    def without_model(self) -> SubsetForecaster:
+        """Return the same wrapper with the model left out of every forecast: what there would be without it.
+
+        The other experts have the shares that tuning chose for them alone; a wrapper that was not tuned uses the
+        specialist. With all variables present too, the forecast is theirs.
+        """
+        settings, horizon = self.settings_, self.fitted_.horizon
+        rows: dict[str, Any] = {SPECIALIST: ((1.0,) * horizon,) * len(settings.shares)}
+        for part in self.report_.get("tried", ()):
+            if part["part"] == WITHOUT_MODEL:
+                rows = {**rows, **part["rows"]}
+        return self.with_settings(replace(settings, blend=rows, blend_absent={}, assist="always"))
 
     # Private helpers
 

@@ -148,7 +148,7 @@ class ForecastMaker:
         fitted, calibration = self.fitted, self.calibration
         variables = fitted.order(present, absent)
         has_reading = ~np.isnan(arrived.values[:, :, present])  # [b, t, s]
-        if len(present) == fitted.n and bool(has_reading.all()):
+        if len(present) == fitted.n and bool(has_reading.all()) and self.settings.assist == "missing":
             method_forecast = self._plain(arrived, present, neighbors, with_neighbors=calibration is not None)
         else:
             method_forecast = forecast_windows(

@@ -20,7 +20,8 @@ from subcast.forecasters.protocol import AbleForecaster
 from subcast.retrieval import Bank, LagMoments, WindowBank
 from subcast.storage import fields, folders
 from subcast.storage.state import State
-from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Expert
+from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert
+from subcast.subset.experts.boosted import features_of
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.neighbor_forecasts import NeighborForecasts
@@ -165,6 +166,7 @@ def fitted_from_state(
         experts=_load_experts(state),
     )
     _check_compared_features(state, fitted)
+    _check_trees(state, fitted)
     return fitted
 
 
@@ -220,6 +222,15 @@ def _check_compared_features(state: State, fitted: Fitted) -> None:
         expected = (False, *[True] * (0 if shared is None else shared.shape[-1]))
         if fitted.bank.layout.shared != expected:
             raise state.damaged(f"its bank has {fitted.bank.f} features, and {len(expected)} are compared")
+
+
+def _check_trees(state: State, fitted: Fitted) -> None:
+    """Raise unless the boosted expert's trees take as many features as this wrapper computes."""
+    boosted = fitted.experts.get(Boosted.name)
+    if isinstance(boosted, Boosted):
+        expected = features_of(fitted).count
+        if any(trees.n_features != expected for trees in boosted.models or ()):
+            raise state.damaged(f"its boosted trees must take {expected} features")
 
 
 def model_state(model: AbleForecaster) -> State:

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.axes import check_whole
+from subcast.cycle import as_days
 from subcast.errors import InputError
 from subcast.retrieval.protocol import CENTERS
 from subcast.subset.blend import Blend, Rows
 from subcast.weighting import Evidence, get_weighting
 
 SPECIALIST = "specialist"
+REGRESSION_EXPERTS = ("linear", "boosted")
 METRICS = ("mae", "rmse")
+ASSISTS = ("missing", "always")
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,13 @@ class Settings:
         interpolated, and it tends to 0 as S approaches all variables. Rows without a name are the specialist's.
     blend_absent
         the same for variables that are absent (virtual sensors); `blend` when empty
+    assist
+        "missing": with all variables present the forecast is the model's own; "always": the experts help then too
     daily_profile
-        whether readings are compared as deviations from each variable's daily profile
+        whether readings are compared as deviations from each variable's usual value at that time: the time of day and
+        class of day, or the day of the year for daily steps
+    holidays
+        days such as "2024-12-25" that count as a Sunday in that profile, also those to come
     time_of_day_weight
         weight of the time of day in the distance, with a daily profile
     features_in_distance
@@ -77,7 +85,9 @@ class Settings:
     shares: tuple[float, ...] = (0.15, 0.5, 0.85)
     blend: Mapping[str, Rows] = field(default_factory=dict)
     blend_absent: Mapping[str, Rows] = field(default_factory=dict)
+    assist: str = "missing"
     daily_profile: bool = True
+    holidays: tuple[str, ...] = ()
     time_of_day_weight: float = 0.05
     features_in_distance: bool = False
     per_variable: bool = True
@@ -99,6 +109,9 @@ class Settings:
             )
         if self.center not in CENTERS:
             raise InputError(f"center must be one of {', '.join(CENTERS)}, got {self.center!r}")
+        if self.assist not in ASSISTS:
+            raise InputError(f"assist must be one of {', '.join(ASSISTS)}, got {self.assist!r}")
+        object.__setattr__(self, "holidays", tuple(str(day) for day in as_days(self.holidays)))
         for name in ("pool", "daily_profile", "features_in_distance", "per_variable"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -160,13 +173,15 @@ class Settings:
     @property
     def uses_regression(self) -> bool:
         """Whether a regression is used, which needs moments."""
-        return self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
+        blends = (self.blend, self.blend_absent)
+        is_linear = any(any(row) for blend in blends for name in REGRESSION_EXPERTS for row in blend.get(name, ()))
+        return is_linear or self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
 
     def blend_of(self, *, absent: bool) -> Blend:
         """Return the blend of variables that are present, or of those that are absent (virtual sensors)."""
         if absent:  # with all variables present there is no absent one, so no fading is needed
             return Blend(self.shares, self.blend_absent or self.blend, fades=False)
-        return Blend(self.shares, self.blend)
+        return Blend(self.shares, self.blend, fades=self.assist == "missing")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, for JSON."""
@@ -184,8 +199,8 @@ class Settings:
         unknown = set(stored) - known
         if unknown:
             raise InputError(f"settings has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
-        shares = {"shares": tuple(stored["shares"])} if "shares" in stored else {}
-        return cls(**{**stored, **shares})
+        tuples = {name: tuple(stored[name]) for name in ("shares", "holidays") if name in stored}
+        return cls(**{**stored, **tuples})
 
 
 def _numbers(argument: str, value: object, axes: int) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,13 @@ from numpy.typing import NDArray
 from subcast.errors import FitWarning
 from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
-from subcast.subset.blend import Blend, Rows
+from subcast.subset.blend import Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
-from subcast.subset.experts import Specialist
+from subcast.subset.experts import NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import SPECIALIST, Settings
+from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares
 from subcast.subsets import draw_subsets, subset_size
 from subcast.weighting import get_weighting
 from subcast.windows import Windows
@@ -41,6 +41,7 @@ DOUBT = 1.0  # standard errors by which a setting must beat a simpler one
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
 DRAWS = 3  # draws of S for each share
 WINDOWS, LEAST_WINDOWS = 160, 24  # validation windows at effort 1, and the smallest number
+WITHOUT_MODEL = "shares without the model"
 _FIRST_NEIGHBORS = 20
 _SMALLEST_ERROR = 1e-12
 
@@ -113,12 +114,13 @@ class Tuner:
         self.fitted, self.metric, self.seed = fitted, metric, seed
         self.arrived = fitted.arrive(windows)[index]
         self.targets = windows.targets[index]  # [b, h, n]
+        self.two = (next(iter(fitted.experts)), SPECIALIST)
 
     def cases(self, settings: Settings, k: int, draws: int) -> list[Case]:
         """Return the draws of S for every share, with their k nearest windows."""
         n, cases = self.fitted.n, []
         for number, share in enumerate(settings.shares):
-            size = min(subset_size(n, share), max(1, n - 1))
+            size = n if share == 1 else min(subset_size(n, share), max(1, n - 1))
             for draw in draw_subsets(n, count=size, share=None, draws=draws, seed=self.seed + number):
                 present = np.sort(draw)
                 neighbors = self.fitted.retrieve(self.arrived, present, k, settings.exponent)
@@ -133,21 +135,20 @@ class Tuner:
         return complete(self.fitted, settings, self.arrived, case.present, nearest, weights)
 
     def forecasts(
-        self, case: Case, settings: Settings, expert: str, *, absent: bool = False
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the blended forecast of the experts before `expert` and the forecast of `expert`, [b, h, s] each.
-
-        The variables are those in S, or the absent ones if `absent` is True.
-        """
+        self, case: Case, settings: Settings, experts: Sequence[str], *, absent: bool = False
+    ) -> list[NDArray[np.float32]]:
+        """Return the forecasts of experts, [b, h, s] each, of the variables in S, or of the absent ones."""
         completed = self.complete(case, settings)
         variables = self.fitted.others(case.present) if absent else case.present
-        experts = self.fitted.experts
-        first = next(iter(experts.values())).forecast(completed, variables)
-        rows = settings.blend_absent if absent else settings.blend
-        earlier = Blend(settings.shares, {name: own for name, own in rows.items() if name != expert}, fades=not absent)
-        others = {name: partial(experts[name].forecast, completed, variables) for name in earlier.rows}
-        blended = earlier.combine(first, others, len(case.present) / self.fitted.n)
-        return blended, experts[expert].forecast(completed, variables)
+        return [self.fitted.experts[name].forecast(completed, variables) for name in experts]
+
+    def expert_errors(
+        self, case: Case, settings: Settings, experts: Sequence[str], *, absent: bool = False
+    ) -> ExpertErrors:
+        """Return the errors of experts, of the variables in S, or of the absent ones."""
+        variables = self.fitted.others(case.present) if absent else case.present
+        forecasts = self.forecasts(case, settings, experts, absent=absent)
+        return ExpertErrors.of(forecasts, self.targets[:, :, variables], self.fitted.normalizer.spread_of(variables))
 
     def errors(self, forecast: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the mean (squared, for rmse) error of each step, [h], in units of the variables' spread."""
@@ -236,21 +237,17 @@ Tried = list[dict[str, Any]]
 
 
 def _tune_pooled(tuner: Tuner, settings: Settings, grid: Grid, guard: Guard, progress: bool) -> tuple[Settings, Tried]:
-    """Tune the default method: the specialist, then neighbors and correction, then the other experts' shares."""
+    """Tune the default method: the specialist, then neighbors and correction, then the shares of all experts."""
     if "center" not in grid.given:
         settings = replace(settings, center="median" if tuner.metric == "mae" else "mean")
     counts, corrections = grid("neighbors", NEIGHBORS, settings), grid("correction", CORRECTIONS, settings)
-    others = [name for name in list(tuner.fitted.experts)[1:] if name != SPECIALIST and "blend" not in grid.given]
-    work = len(grid("exponent", EXPONENTS, settings)) + len(counts) + len(corrections) - 1 + len(others)
+    work = len(grid("exponent", EXPONENTS, settings)) + len(counts) + len(corrections)
     with progress_bar("Tuning on validation windows", work, progress) as advance:
         settings, tried = _tune_specialist(tuner, settings, grid, guard, advance)
         settings, more = _tune_model(tuner, settings, grid, guard, advance)
-        for name in others:
-            if not guard.stops():
-                settings, trial = _tune_share(tuner, settings, name, grid)
-                more.append(trial)
-            advance(1)
-    return settings, tried + more
+        settings, last = _tune_shares(tuner, settings, grid)
+        advance(1)
+    return settings, tried + more + last
 
 
 def _tune_specialist(
@@ -334,11 +331,7 @@ def _tune_model(
             candidate = trials.run(replace(best.settings, **{field: option}))
             advance(1)
             best = candidate if candidate.beats(best) else best
-    tuned = best.settings
-    if "blend_absent" not in grid.given:
-        rows = _tune_absent(tuner, tuned, trials.cases)
-        tuned = replace(tuned, blend_absent={SPECIALIST: rows})
-    return tuned, trials.tried
+    return best.settings, trials.tried
 
 
 class _ModelTrials:
@@ -354,7 +347,7 @@ class _ModelTrials:
         specialist_only = replace(candidate, blend=_specialist_alone(candidate, self.tuner.fitted.horizon))
         by_share: list[list[NDArray[np.float64]]] = [[] for _ in candidate.shares]
         for case in self.cases:
-            model, specialist = self.tuner.forecasts(case, specialist_only, SPECIALIST)
+            model, specialist = self.tuner.forecasts(case, specialist_only, self.tuner.two)
             by_share[case.share].append(self.tuner.errors_of_shares(model, specialist, case.present))
         tables = [np.mean(errors, axis=0) for errors in by_share]  # [blends, blocks, h] for each share
         if not self._units:
@@ -385,40 +378,71 @@ def _specialist_alone(settings: Settings, horizon: int) -> dict[str, Rows]:
     return {SPECIALIST: ((1.0,) * horizon,) * len(settings.shares)}
 
 
-def _tune_absent(tuner: Tuner, settings: Settings, cases: Sequence[Case]) -> Rows:
-    """Return the specialist's shares for variables that are absent."""
-    specialist_only = replace(settings, blend=_specialist_alone(settings, tuner.fitted.horizon))
-    rows = [(0.0,) * tuner.fitted.horizon for _ in settings.shares]
-    for case in cases[::DRAWS]:
-        absent = tuner.fitted.others(case.present)
-        if absent.size:
-            model, specialist = tuner.forecasts(case, specialist_only, SPECIALIST, absent=True)
-            rows[case.share] = _steady_shares(tuner.errors_of_shares(model, specialist, absent))
-    return tuple(rows)
+def _tune_shares(tuner: Tuner, settings: Settings, grid: Grid) -> tuple[Settings, Tried]:
+    """Tune the shares of all experts in the forecasts of variables that are present, and of those that are absent.
 
-
-def _tune_share(tuner: Tuner, settings: Settings, expert: str, grid: Grid) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings with the tuned shares of one more expert, mixed into the blend of those before it."""
+    The forecasts without the model are tuned from the same numbers, for the question what the model adds.
+    """
+    names = list(tuner.fitted.experts)
+    all_alone = {name: ((1.0,) * tuner.fitted.horizon,) * len(settings.shares) for name in names[1:]}
+    everything = replace(settings, blend=all_alone)  # so that the regression is solved
     cases = tuner.cases(settings, settings.neighbors, DRAWS)
-    rows = _expert_rows(tuner, settings, expert, cases, absent=False)
-    changes: dict[str, Any] = {"blend": {**settings.blend, expert: rows}}
+    tried: Tried = []
+    if "blend" not in grid.given:
+        errors = [tuner.expert_errors(case, everything, names) for case in cases]
+        shares = _shares_by_presence(tuner, settings, cases, names, errors)
+        tried.append(_shares_tried(tuner, "shares", names, shares, cases, errors))
+        settings = replace(settings, blend=rows_of_shares(names, shares))
+        others, errors = names[1:], [ExpertErrors(each.errors[1:]) for each in errors]
+        shares = _shares_by_presence(tuner, settings, cases, others, errors)
+        tried.append(_shares_tried(tuner, WITHOUT_MODEL, others, shares, cases, errors))
     if "blend_absent" not in grid.given:
-        absent_rows = _expert_rows(tuner, settings, expert, cases[::DRAWS], absent=True)
-        changes["blend_absent"] = {**settings.blend_absent, expert: absent_rows}
-    trial = {"part": "expert", "expert": expert, "shares_at_the_last_step": [row[-1] for row in rows]}
-    return replace(settings, **changes), trial
+        able = [name for name in names if name not in NEED_OWN_PAST]
+        some = [case for case in cases[::DRAWS] if len(case.present) < tuner.fitted.n]
+        errors = [tuner.expert_errors(case, everything, able, absent=True) for case in some]
+        shares = _shares_by_presence(tuner, settings, some, able, errors)
+        settings = replace(settings, blend_absent=rows_of_shares(able, shares))
+    return settings, tried
 
 
-def _expert_rows(tuner: Tuner, settings: Settings, expert: str, cases: Sequence[Case], *, absent: bool) -> Rows:
-    """Return an expert's shares of the forecast of the variables that are present, or of those that are absent."""
-    by_share: list[list[NDArray[np.float64]]] = [[] for _ in settings.shares]
-    for case in cases:
-        variables = tuner.fitted.others(case.present) if absent else case.present
-        if variables.size:
-            blended, expert_forecast = tuner.forecasts(case, settings, expert, absent=absent)
-            by_share[case.share].append(tuner.errors_of_shares(blended, expert_forecast, variables))
-    nothing = (0.0,) * tuner.fitted.horizon
-    return tuple(_steady_shares(np.mean(errors, axis=0)) if errors else nothing for errors in by_share)
+def _shares_by_presence(
+    tuner: Tuner, settings: Settings, cases: Sequence[Case], names: Sequence[str], errors: Sequence[ExpertErrors]
+) -> list[NDArray[np.float64]]:
+    """Return the experts' shares for each share of variables present, [h, experts] each."""
+    tables, tried = [], mixtures(tuple(names))
+    for number in range(len(settings.shares)):
+        own = [each.losses(tried, tuner.metric) for case, each in zip(cases, errors, strict=True) if case.share == number]
+        first_alone = np.tile(np.eye(len(names))[0], (tuner.fitted.horizon, 1))
+        tables.append(steady_shares(tried, np.mean(own, axis=0)) if own else first_alone)
+    return tables
+
+
+def _shares_tried(
+    tuner: Tuner,
+    part: str,
+    names: Sequence[str],
+    shares: Sequence[NDArray[np.float64]],
+    cases: Sequence[Case],
+    errors: Sequence[ExpertErrors],
+) -> dict[str, Any]:
+    """Return the shares with their error, beside that of the usual shares and of each expert alone."""
+
+    def error(tables: Sequence[NDArray[np.float64]]) -> float:
+        pairs = zip(cases, errors, strict=True)
+        losses = [each.losses_of_steps(tables[case.share], tuner.metric) for case, each in pairs]
+        return float(np.mean(losses))
+
+    def constant(row: NDArray[np.float64]) -> float:
+        return error([np.tile(row, (len(shares[0]), 1))] * len(shares))
+
+    rows = rows_of_shares(names, shares)
+    return {
+        "part": part,
+        "error": error(shares),
+        "error_of_usual_shares": constant(mixtures(tuple(names))[0].astype(np.float64)),
+        "error_alone": dict(zip(names, map(constant, np.eye(len(names))), strict=True)),
+        "rows": {name: [list(row) for row in own] for name, own in rows.items()},
+    }
 
 
 def _steady_shares(errors: NDArray[np.float64]) -> tuple[float, ...]:

@@ -12,24 +12,37 @@ import re
 from collections.abc import Sequence
 
 from subcast.errors import InputError
+from subcast.subset.experts.boosted import Boosted
 from subcast.subset.experts.completed_model import CompletedModel
+from subcast.subset.experts.linear import Linear
 from subcast.subset.experts.protocol import Expert
 from subcast.subset.experts.specialist import Specialist
 
-EXPERTS: dict[str, type[Expert]] = {CompletedModel.name: CompletedModel, Specialist.name: Specialist}
+EXPERTS: dict[str, type[Expert]] = {
+    own.name: own for own in (CompletedModel, Specialist, Linear, Boosted)
+}
 """Expert classes by name, for reading saved wrappers."""
 
-OWN_EXPERTS = (CompletedModel.name, Specialist.name)
-"""The experts that every wrapper has, in the order in which they are blended."""
+OWN_EXPERTS = (CompletedModel.name, Specialist.name, Linear.name, Boosted.name)
+"""The experts of the default method, in the order in which they are blended."""
+
+NEED_OWN_PAST = (Boosted.name,)
+"""The experts that cannot forecast a variable that is absent."""
 
 
-def all_experts(further: Sequence[Expert]) -> dict[str, Expert]:
+def all_experts(
+    further: Sequence[Expert], metric: str = "mae", seed: int = 0, *, pool: bool = True
+) -> dict[str, Expert]:
     """Return the experts of a wrapper by name: its own, then copies of the user's.
 
+    Without pooling, which is the published method, there are no moments and so no experts by regression.
+
     >>> list(all_experts(()))
-    ['model', 'specialist']
+    ['model', 'specialist', 'linear', 'boosted']
     """
-    experts: dict[str, Expert] = {CompletedModel.name: CompletedModel(), Specialist.name: Specialist()}
+    own: list[Expert] = [CompletedModel(), Specialist()]
+    own += [Linear(), Boosted(metric, seed)] if pool else []
+    experts: dict[str, Expert] = {expert.name: expert for expert in own}
     for expert in further:
         if not isinstance(expert, Expert):
             raise InputError(
@@ -43,4 +56,14 @@ def all_experts(further: Sequence[Expert]) -> dict[str, Expert]:
     return experts
 
 
-__all__ = ["EXPERTS", "OWN_EXPERTS", "CompletedModel", "Expert", "Specialist", "all_experts"]
+__all__ = [
+    "EXPERTS",
+    "NEED_OWN_PAST",
+    "OWN_EXPERTS",
+    "Boosted",
+    "CompletedModel",
+    "Expert",
+    "Linear",
+    "Specialist",
+    "all_experts",
+]

@@ -48,6 +48,14 @@ class PooledMethod:
             neighbors = self.fitted.retrieve(arrived, present, self.settings.neighbors, self.settings.exponent)
         weights = weigh_by_distance(neighbors, self.settings)
         completed = complete(self.fitted, self.settings, arrived, present, neighbors, weights)
-        first_expert = next(iter(self.fitted.experts.values()))
-        first_forecast = first_expert.forecast(completed, self.fitted.order(present, absent))
+        order = self.fitted.order(present, absent)
+        if self._needs_model(len(present) / self.fitted.n, absent):
+            first_forecast = next(iter(self.fitted.experts.values())).forecast(completed, order)
+        else:
+            first_forecast = np.zeros((len(arrived), self.fitted.horizon, len(order)), dtype=np.float32)
         return MethodForecast(blend_experts(completed, first_forecast), neighbors, weights)
+
+    def _needs_model(self, present_share: float, absent: bool) -> bool:
+        """Return whether the first expert has any part in the forecast."""
+        blends = [self.settings.blend_of(absent=kind) for kind in ((False, True) if absent else (False,))]
+        return any((blend.rest(present_share) > 0).any() for blend in blends)

@@ -1,0 +1,183 @@
+"""The cycle that readings follow: the day, the week with its classes of days, or the year."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.calendar import MOST_SLOTS, circle_of_day, day_of_week, slot_of_day
+from subcast.errors import InputError
+from subcast.storage import fields
+from subcast.storage.state import State
+
+DAY_CLASSES: dict[str, tuple[int, ...]] = {
+    "all days": (0, 0, 0, 0, 0, 0, 0),
+    "weekdays, weekend": (0, 0, 0, 0, 0, 1, 1),
+    "weekdays, Saturday, Sunday": (0, 0, 0, 0, 0, 1, 2),
+    "each day of the week": (0, 1, 2, 3, 4, 5, 6),
+}
+"""The class of each day from Monday to Sunday, the simplest division first."""
+
+SAME_DAYS = DAY_CLASSES["all days"]
+DAYS_OF_A_YEAR = 366
+_SUNDAY = 6
+_HALF_DAY = 43_200_000_000_000  # nanoseconds
+
+
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """Positions that follow one another from step to step and then begin again, and the row of a profile of each.
+
+    The positions are the slots of the day, or those of the week from Monday, whose days may fall into classes. For daily
+    steps they may be the days of the year. A cycle of one position means that the time does not matter.
+
+    Parameters
+    ----------
+    slots
+        slots of a day; 1 for daily steps, or if the time does not matter
+    day_classes
+        [7], the class of each day from Monday to Sunday
+    weekly
+        whether the positions are those of the week, which classes of days always need
+    yearly
+        whether the positions are the days of the year
+    holidays
+        [d], days that count as a Sunday
+
+    Examples
+    --------
+    >>> week = Cycle(24, (0, 0, 0, 0, 0, 1, 1))
+    >>> times = np.array(["2024-03-04T05", "2024-03-09T05"], dtype="datetime64[h]")        # a Monday, a Saturday
+    >>> week.positions(times), week.rows[week.positions(times)]
+    (array([  5, 125]), array([ 5, 29]))
+    """
+
+    slots: int = 1
+    day_classes: tuple[int, ...] = SAME_DAYS
+    weekly: bool = False
+    yearly: bool = False
+    holidays: NDArray[np.datetime64] = field(default_factory=lambda: np.zeros(0, dtype="datetime64[D]"))
+
+    def __post_init__(self) -> None:
+        classes = tuple(self.day_classes)
+        if len(classes) != 7 or sorted(set(classes)) != list(range(max(classes) + 1)):
+            raise InputError(f"day_classes must be seven numbers from 0 without a gap, got {self.day_classes!r}")
+        object.__setattr__(self, "weekly", not self.yearly and (self.weekly or self.has_classes))
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether days of the week differ."""
+        return max(self.day_classes) > 0
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The row of a profile at each position: class of day times slots, plus slot of the day."""
+        if self.yearly:
+            return np.arange(DAYS_OF_A_YEAR)
+        if not self.weekly:
+            return np.arange(self.slots)
+        return (np.asarray(self.day_classes)[:, None] * self.slots + np.arange(self.slots)).ravel()
+
+    @property
+    def length(self) -> int:
+        """Number of positions."""
+        return len(self.rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of a profile."""
+        return int(self.rows.max()) + 1
+
+    @property
+    def words(self) -> str:
+        """What the cycle is, to go on in a line; "" if the time does not matter."""
+        if self.yearly:
+            return ", days of the year"
+        classes = next((name for name, own in DAY_CLASSES.items() if own == self.day_classes), "classes of days")
+        parts = [f"{self.slots} slots a day"] if self.slots > 1 else []
+        return ", ".join(["", *parts, *([classes] if self.has_classes else [])])
+
+    def positions(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
+        """Return the position of each local time; it counts as the nearest slot, maybe midnight of the next day."""
+        if self.length == 1:
+            return np.zeros(times.shape, dtype=np.int64)
+        nearest = times + np.timedelta64(_HALF_DAY // self.slots, "ns")
+        if self.yearly:
+            days = nearest.astype("datetime64[D]")
+            return np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
+        slot = slot_of_day(times, self.slots) if self.slots > 1 else np.zeros(times.shape, dtype=np.int64)
+        return self.weekdays(nearest) * self.slots + slot if self.weekly else slot
+
+    def weekdays(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
+        """Return the day of the week of each time, 0 is Monday; a holiday is a Sunday."""
+        weekday = np.rint(7 * day_of_week(times)).astype(np.int64)
+        if self.holidays.size:
+            weekday = np.where(np.isin(times.astype("datetime64[D]"), self.holidays), _SUNDAY, weekday)
+        return weekday
+
+    @property
+    def follows_on(self) -> bool:
+        """Whether the position of a step follows from that of the step before; holidays break the order."""
+        return not (self.holidays.size and self.weekly)
+
+    def clocks(self, positions: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return what positions say: slot of the day, day of the week, day of the year, as far as each is known."""
+        known = [positions % self.slots] if self.slots > 1 else []
+        known += [positions // self.slots] if self.weekly else []
+        return [*known, positions] if self.yearly else known
+
+    def after(self, first: NDArray[np.int64], length: int, skip: int = 0) -> NDArray[np.int64]:
+        """Return the positions of `length` steps after the first `skip` of windows at positions [b], [b, length]."""
+        return (first[:, None] + skip + np.arange(length)) % self.length
+
+    def circle(self, positions: NDArray[np.int64], weight: float) -> NDArray[np.float32]:
+        """Return the time of day (of year or week, for daily steps) as a point on a circle, [..., 2]."""
+        return circle_of_day(positions, self.slots if self.slots > 1 else self.length, weight)
+
+    def compatible(self, slot: NDArray[np.int64], weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+        """Return which positions windows may begin at, [b, length], by slot of the day and maybe day of the week."""
+        place = np.arange(self.length)
+        fits = np.asarray(place % self.slots == slot[:, None])
+        if weekday is not None and self.weekly:
+            fits &= place // self.slots == weekday[:, None]
+        return fits
+
+    def state(self) -> State:
+        """Return the state to save."""
+        facts = {"slots": self.slots, "day_classes": list(self.day_classes), "weekly": self.weekly, "yearly": self.yearly}
+        return State(facts, {"holidays": self.holidays.astype("datetime64[D]").view(np.int64)})
+
+    @classmethod
+    def from_state(cls, state: State) -> Cycle:
+        """Return the cycle saved in `state`."""
+        days = fields.array(state, "holidays", np.int64, [None], low=-150_000, high=150_000)
+        with fields.restoring(state):
+            return cls(
+                fields.whole(state, "slots", 1, MOST_SLOTS),
+                tuple(_whole(value) for value in fields.numbers(state, "day_classes")),
+                fields.flag(state, "weekly"),
+                fields.flag(state, "yearly"),
+                days.view("datetime64[D]"),
+            )
+
+
+def as_days(holidays: Sequence[Any]) -> NDArray[np.datetime64]:
+    """Return days given as text, dates or times; raise an InputError if one is not a day."""
+    try:
+        days = np.array([np.datetime64(str(day)[:10], "D") for day in holidays], dtype="datetime64[D]")
+    except ValueError:
+        raise InputError(f"holidays must be days such as '2024-12-25', got {list(holidays)!r}") from None
+    if np.isnat(days).any():
+        raise InputError(f"holidays must be days such as '2024-12-25', got {list(holidays)!r}")
+    return np.unique(days)
+
+
+def _whole(value: float) -> int:
+    if value != int(value) or not 0 <= value <= _SUNDAY:
+        raise InputError(f"a class of days must be a whole number from 0 to 6, got {value!r}")
+    return int(value)

@@ -1,0 +1,137 @@
+"""What the boosted expert sees of a variable: its own past, the calendar, and what the others of S say."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.subset.normalizer import Normalizer
+
+_RECENT = 4  # steps of the second mean over S
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Computes a row for each window, step ahead and variable.
+
+    A row has the variable's readings at some steps of the window (NaN where there is none) and the regression's
+    forecast, both in the variable's own units and as deviations from the usual value; the usual value and spread at the
+    step ahead; the mean deviation of S at the last step and over the last four, and the share of variables present; the
+    step, the variable and the calendar.
+
+    Parameters
+    ----------
+    normalizer
+        usual values and spreads
+    steps, lags
+        the steps ahead, and the steps of the window that are used
+    """
+
+    normalizer: Normalizer
+    steps: NDArray[np.int64]
+    lags: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """Number of features."""
+        return 2 * len(self.lags) + 9 + len(self.normalizer.cycle.clocks(np.zeros(1, dtype=np.int64)))
+
+    def rows(
+        self,
+        readings: NDArray[np.float32],
+        linear: NDArray[np.float32],
+        slots: NDArray[np.int64],
+        variables: NDArray[np.int64],
+        crowd: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Return the features, [b * steps * s, features].
+
+        Parameters
+        ----------
+        readings
+            [b, t, s], deviations of some variables of S, NaN where there is no reading
+        linear
+            [b, steps, s], the regression's forecast of them
+        slots
+            [b, t + h], the position of each step in the cycle
+        variables
+            [s], their numbers
+        crowd
+            [b, 3], what `crowd_of` says of all of S
+        """
+        t = readings.shape[1]
+        ahead = slots[:, t:][:, self.steps]  # [b, steps]
+        own = readings[:, self.lags]  # [b, lags, s]
+        zeros = np.zeros_like(linear)
+        columns: list[NDArray[Any]] = [own[:, None, lag] for lag in range(len(self.lags))]
+        in_units = self.in_units(own, slots[:, self.lags], variables)
+        columns += [in_units[:, None, lag] for lag in range(len(self.lags))]
+        columns += [linear, self.in_units(linear, ahead, variables), self.in_units(zeros, ahead, variables)]
+        columns += [self.weight(ahead, variables)]
+        columns += [crowd[:, None, None, number] for number in range(crowd.shape[1])]
+        columns += [self.steps[None, :, None], variables[None, None, :]]
+        columns += [clock[:, :, None] for clock in self.normalizer.cycle.clocks(ahead)]
+        cells = np.empty((*zeros.shape, len(columns)), dtype=np.float32)
+        for number, column in enumerate(columns):
+            cells[..., number] = column
+        return cells.reshape(-1, len(columns))
+
+    def weight(self, ahead: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the spread at positions ahead [b, steps] in units of the variable's overall spread, [b, steps, s]."""
+        return np.asarray(self.normalizer.spread_at(ahead, variables) / self._levels()[1][variables])
+
+    def in_units(
+        self, deviations: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return deviations at positions of the cycle in units of each variable: 0 its mean, 1 a spread above it."""
+        mean, scale = (each[variables] for each in self._levels())
+        return np.asarray((self.normalizer.restore(deviations, slots, variables) - mean) / scale)
+
+    def deviations(
+        self, in_units: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return what `in_units` gave as deviations again."""
+        mean, scale = (each[variables] for each in self._levels())
+        return self.normalizer.normalize(mean + scale * in_units, slots, variables)
+
+    def _levels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the mean and the overall spread of each variable, [n] each."""
+        center, spread = self.normalizer.center, self.normalizer.spread
+        return center.mean(axis=0), np.sqrt((spread**2).mean(axis=0) + center.var(axis=0))
+
+
+def crowd_of(readings: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    """Return the mean deviation of S at the last step and over the last four, and the share present, [b, 3].
+
+    `readings` [b, t, s] are deviations of S, NaN where there is none; `n` is the number of all variables.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no reading is 0, the usual
+        means = [np.nanmean(readings[:, -1], axis=1), np.nanmean(readings[:, -_RECENT:], axis=(1, 2))]
+    present = (~np.isnan(readings)).any(axis=1).sum(axis=1) / n
+    return np.nan_to_num(np.stack([*means, present], axis=1)).astype(np.float32)
+
+
+def spread_steps(length: int, most: int) -> NDArray[np.int64]:
+    """Return at most `most` of the steps 0 .. length - 1, with the first and the last, denser at the beginning.
+
+    >>> spread_steps(4, 12), spread_steps(96, 5)
+    (array([0, 1, 2, 3]), array([ 0,  2,  9, 30, 95]))
+    """
+    if length <= most:
+        return np.arange(length)
+    return np.unique(np.rint(np.geomspace(1, length, most)).astype(np.int64) - 1)
+
+
+def interpolated(forecast: NDArray[np.floating[Any]], steps: NDArray[np.int64], horizon: int) -> NDArray[np.float32]:
+    """Return values at all steps, [b, h, s], linear between those at some steps [b, steps, s]."""
+    if len(steps) == horizon:
+        return np.asarray(forecast, dtype=np.float32)
+    position = np.interp(np.arange(horizon), steps, np.arange(len(steps)))
+    low = np.minimum(position.astype(np.int64), len(steps) - 2)
+    weight = (position - low)[None, :, None]
+    return np.asarray((1 - weight) * forecast[:, low] + weight * forecast[:, low + 1], dtype=np.float32)

@@ -1,0 +1,154 @@
+"""Choose the shares of the experts: near fixed ones, unless validation windows clearly say otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.subset.blend import Rows
+
+USUAL_SHARES = {"model": 0.4, "specialist": 0.1, "linear": 0.1, "boosted": 0.4}
+"""Shares before anything is known; another expert has that of the specialist. They are divided by their sum."""
+
+PARTS = 10  # shares are multiples of a tenth, and the usual shares
+MOST_FINE = 5  # experts; of more, shares are multiples of a fifth
+BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
+DOUBT = 1.0  # standard errors by which shares must beat those nearer to the usual ones
+MOST_VARIABLES = 32  # of each draw of S
+_SMALLEST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertErrors:
+    """Errors of the experts on validation windows under one S.
+
+    Parameters
+    ----------
+    errors
+        [experts, b, h, s], forecast minus target in units of the variable's spread; NaN where there is no target
+    """
+
+    errors: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, forecasts: Sequence[NDArray[np.float32]], targets: NDArray[np.float32], spread: NDArray[np.float64]
+    ) -> ExpertErrors:
+        """Return the errors of forecasts [b, h, s] each; of many variables, some are taken."""
+        s = targets.shape[2]
+        some = np.unique(np.linspace(0, s - 1, min(s, MOST_VARIABLES)).astype(np.int64))
+        errors = [((each - targets) / spread)[:, :, some] for each in forecasts]
+        return cls(np.stack(errors).astype(np.float32))
+
+    def losses(self, mixtures: NDArray[np.float32], metric: str) -> NDArray[np.float64]:
+        """Return the mean loss of mixtures [m, experts] in each block of time and at each step, [m, blocks, h]."""
+        _, b, h, _ = self.errors.shape
+        bounds = np.linspace(0, b, min(BLOCKS, b) + 1).astype(int)
+        table = np.zeros((len(mixtures), len(bounds) - 1, h))
+        for block, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+            for step in range(h):
+                cells = self.errors[:, first:last, step].reshape(len(self.errors), -1)
+                cells = cells[:, ~np.isnan(cells).any(axis=0)]
+                mixed = np.abs(mixtures @ cells)
+                loss = mixed if metric == "mae" else mixed**2
+                table[:, block, step] = loss.mean(axis=1) if cells.shape[1] else 0.0
+        return table
+
+
+    def losses_of_steps(self, shares: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+        """Return the mean loss at each step of shares [h, experts] that differ by step, [h]."""
+        errors = np.einsum("hk,kbhs->bhs", shares, self.errors)
+        losses = np.abs(errors) if metric == "mae" else errors**2
+        known = ~np.isnan(losses)
+        return np.asarray(np.where(known, losses, 0).sum(axis=(0, 2)) / np.maximum(known.sum(axis=(0, 2)), 1))
+
+
+@cache
+def mixtures(names: tuple[str, ...]) -> NDArray[np.float32]:
+    """Return the shares to try, [m, experts]: the usual ones, then all multiples of a tenth that add up to 1.
+
+    >>> mixtures(("model", "boosted"))[:3]
+    array([[0.5, 0.5],
+           [0. , 1. ],
+           [0.1, 0.9]], dtype=float32)
+    """
+    parts = PARTS if len(names) <= MOST_FINE else PARTS // 2
+    grid = [each for each in product(range(parts + 1), repeat=len(names)) if sum(each) == parts]
+    usual = np.array([USUAL_SHARES.get(name, USUAL_SHARES["specialist"]) for name in names])
+    shares = np.concatenate([[usual / usual.sum()], np.array(grid) / parts]).astype(np.float32)
+    shares.flags.writeable = False
+    return shares
+
+
+def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of each step, [h, experts]: those nearest to the usual ones that are not clearly worse.
+
+    A mixture is clearly worse than the best if its loss exceeds the standard error of the difference over blocks of
+    time. Half of the loss of a step is that of nearby steps, the other half that of all steps, each step in units of its
+    best mixture; shares are smoothed over the steps.
+
+    Parameters
+    ----------
+    tried
+        [m, experts], the mixtures, the usual shares first
+    losses
+        [m, blocks, h], their losses
+    """
+    relative = losses / np.maximum(losses.mean(axis=1).min(axis=0), _SMALLEST)
+    relative = (_smooth(relative) + relative.mean(axis=2, keepdims=True)) / 2
+    distance = np.abs(tried - tried[0]).sum(axis=1)
+    count, blocks, h = losses.shape
+    chosen = np.empty((h, tried.shape[1]))
+    for step in range(h):
+        table = relative[:, :, step]
+        behind = table - table[table.mean(axis=1).argmin()]  # [m, blocks]
+        doubt = DOUBT * behind.std(axis=1, ddof=1) / np.sqrt(blocks) if blocks > 1 else np.zeros(count)
+        good = behind.mean(axis=1) <= doubt
+        chosen[step] = tried[np.where(good, distance, np.inf).argmin()]
+    return _smooth(chosen.T).T
+
+
+def _smooth(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean over the step before, the step itself (twice) and the step after, along the last axis."""
+    padded = np.concatenate([table[..., :1], table, table[..., -1:]], axis=-1)
+    return np.asarray((padded[..., :-2] + 2 * padded[..., 1:-1] + padded[..., 2:]) / 4)
+
+
+def rows_of_shares(names: Sequence[str], by_share: Sequence[NDArray[np.float64]]) -> dict[str, Rows]:
+    """Return the rows of a blend, in which each expert is mixed in turn into those before it.
+
+    Parameters
+    ----------
+    names
+        the experts, the first of which the others are mixed into
+    by_share
+        for each share present, [h, experts], shares that add up to 1
+
+    Examples
+    --------
+    >>> rows_of_shares(["model", "specialist", "linear"], [np.array([[0.2, 0.2, 0.6]])])
+    {'specialist': ((0.5,),), 'linear': ((0.6,),)}
+    """
+    rows: dict[str, Rows] = {}
+    for place in range(len(names) - 1, 0, -1):
+        own = []
+        for table in by_share:
+            before = table[:, : place + 1].sum(axis=1)
+            part = np.divide(table[:, place], before, out=np.zeros(len(table)), where=before > 1e-9)
+            own.append(tuple(float(value) for value in np.round(np.clip(part, 0.0, 1.0), 4)))
+        rows[names[place]] = tuple(own)
+    return dict(reversed(rows.items()))
+
+
+def shares_of_rows(rows: Mapping[str, Rows], share: int, step: int) -> dict[str, float]:
+    """Return each expert's part of the forecast at a step, for one row; the first expert is named "model"."""
+    parts, left = {}, 1.0
+    for name, own in reversed(rows.items()):
+        parts[name] = left * own[share][step]
+        left -= parts[name]
+    return {"model": left, **dict(reversed(parts.items()))}
