@@ -18,7 +18,6 @@ is fitted once for all pairs of a dataset that are measured by one command.
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import math
 import pickle
@@ -42,7 +41,7 @@ from subcast.baselines.own_past import MOST_ROWS
 from subcast.comparison import Comparison, Gap
 from subcast.datasets import DATASETS, load_dataset
 from subcast.errors import DataNotFoundError, FitWarning, InputError
-from subcast.evaluation import Method, evaluate, fit_without_model, oracle, partial_inputs, wrapped
+from subcast.evaluation import Method, evaluate, oracle, partial_inputs, wrapped
 from subcast.experiments.study import CALENDAR, HORIZON, LOOKBACK, OPTIONS, open_data, split_data
 from subcast.forecasters.checkpoint import is_saved_forecaster, load_forecaster
 from subcast.scaling import Scaler
@@ -63,7 +62,6 @@ APRIORI_DRAWS = 5
 HARDENED = ("hardened", "masked")  # training variants that drop variables: any number of them, or 85 %
 UNIVARIATE = {"nhits": "NHITS"}  # models that look at one variable at a time: an absent variable costs them nothing
 NOT_WRAPPED = {*HARDENED, *UNIVARIATE, "identity", "noise"}  # models and training variants that are no pairs
-ASSISTS = "assist" in inspect.signature(SubsetForecaster).parameters
 LINEAR = "linear"
 
 
@@ -424,9 +422,9 @@ def own_candidates(pair: Pair) -> Iterator[Candidate]:
     yield Candidate("oracle", oracle(pair.tuned["mae"][0]), 0.0, needs_s=False)
     for metric, (robust, seconds) in pair.tuned.items():
         yield Candidate(f"subcast ({metric})", wrapped(robust), seconds)
-        if ASSISTS:
-            helped, helped_seconds = timed(lambda metric=metric: pair.wrapper(metric, assist="always"))
-            yield Candidate(f"oracle with help ({metric})", wrapped(helped), helped_seconds, needs_s=False)
+        helped, helped_seconds = timed(lambda metric=metric: pair.wrapper(metric, assist="always"))
+        yield Candidate(f"oracle with help ({metric})", wrapped(helped), helped_seconds, needs_s=False)
+    yield from without_model(pair)
 
 
 def model_rivals(pair: Pair) -> Iterator[Candidate]:
@@ -450,7 +448,7 @@ def model_free(pair: Pair) -> list[Candidate]:
         _MODEL_FREE.clear()
         plain = split_series(pair.series.with_features(), pair.dataset)
         own = chain(boosted_and_linear(pair, plain.train), simple(plain.train), univariate_candidates(pair))
-        _MODEL_FREE[key] = list(announced(chain(without_model(pair, plain), own)))
+        _MODEL_FREE[key] = list(announced(own))
     return _MODEL_FREE[key]
 
 
@@ -468,11 +466,10 @@ class WithFeatures:
         return self.method(windows, present)
 
 
-def without_model(pair: Pair, plain: Split) -> Iterator[Candidate]:
-    """Yield what subcast does without the model, tuned for each metric."""
+def without_model(pair: Pair) -> Iterator[Candidate]:
+    """Yield what subcast does without the model, with shares tuned without it."""
     for metric, (robust, _) in pair.tuned.items():
-        alone, seconds = timed(lambda robust=robust: fit_without_model(robust, plain.train, plain.val))
-        yield Candidate(f"subcast without f ({metric})", WithFeatures(alone), seconds)
+        yield Candidate(f"subcast without f ({metric})", wrapped(robust.without_model()), 0.0)
 
 
 def rival(name: str, build: Callable[[], Method], needs_s: bool = False) -> Candidate:

@@ -33,8 +33,8 @@ _HALF_DAY = 43_200_000_000_000  # nanoseconds
 class Cycle:
     """Positions that follow one another from step to step and then begin again, and the row of a profile of each.
 
-    The positions are the slots of the day, or those of the week from Monday, whose days may fall into classes. For daily
-    steps they may be the days of the year. A cycle of one position means that the time does not matter.
+    The positions are the slots of the day, or those of the week from Monday, whose days may fall into classes. For
+    daily steps they may be the days of the year. A cycle of one position means that the time does not matter.
 
     Parameters
     ----------
@@ -149,7 +149,12 @@ class Cycle:
 
     def state(self) -> State:
         """Return the state to save."""
-        facts = {"slots": self.slots, "day_classes": list(self.day_classes), "weekly": self.weekly, "yearly": self.yearly}
+        facts = {
+            "slots": self.slots,
+            "day_classes": list(self.day_classes),
+            "weekly": self.weekly,
+            "yearly": self.yearly,
+        }
         return State(facts, {"holidays": self.holidays.astype("datetime64[D]").view(np.int64)})
 
     @classmethod

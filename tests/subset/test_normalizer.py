@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcast.calendar import circle_of_day, slot_of_day, slot_of_share, slots_a_day
+from subcast.cycle import Cycle
 from subcast.series import Series
 from subcast.subset.normalizer import Normalizer
 from subset.examples import waves
@@ -115,7 +116,9 @@ def test_without_a_profile_and_with_one_scale_for_all_variables():
 def test_restore_inverts_normalize(slots, b, t, n, seed):
     rng = np.random.default_rng(seed)
     space = Normalizer(
-        rng.normal(size=(slots, n)).astype(np.float32) * 10, rng.uniform(0.5, 5, size=(slots, n)).astype(np.float32)
+        rng.normal(size=(slots, n)).astype(np.float32) * 10,
+        rng.uniform(0.5, 5, size=(slots, n)).astype(np.float32),
+        Cycle(slots),
     )
     values = rng.normal(size=(b, t, n)) * 20
     when = rng.integers(0, slots, size=(b, t))
@@ -133,14 +136,14 @@ def test_restore_inverts_normalize(slots, b, t, n, seed):
 
 
 def test_nan_stays_nan():
-    space = Normalizer(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32))
+    space = Normalizer(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32), Cycle(3))
     normal = space.normalize(np.array([[[np.nan, 4.0]]]), np.array([[2]]))
     assert np.isnan(normal[0, 0, 0])
     assert normal[0, 0, 1] == 3
 
 
 def test_spread_of_is_the_root_of_the_mean_square():
-    space = Normalizer(np.zeros((2, 3), np.float32), np.array([[1, 2, 3], [3, 2, 4]], np.float32))
+    space = Normalizer(np.zeros((2, 3), np.float32), np.array([[1, 2, 3], [3, 2, 4]], np.float32), Cycle(2))
     np.testing.assert_allclose(space.spread_of(np.array([0, 2])), [np.sqrt(5), np.sqrt(12.5)])
 
 
@@ -219,5 +222,5 @@ def test_guess_slots_of_a_batch_equals_guess_slots_of_each_window():
 
 
 def test_guess_slots_without_a_profile():
-    space = Normalizer(np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32))
+    space = Normalizer(np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32), Cycle())
     assert space.guess_slots(np.ones((5, 6, 2)), np.arange(2)).tolist() == [0] * 5

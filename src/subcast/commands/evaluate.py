@@ -21,7 +21,7 @@ from subcast.commands.forecast import open_wrapper
 from subcast.commands.verdict import WITHOUT_MODEL, verdict
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
-from subcast.evaluation import ORACLE, Method, evaluate, fit_without_model, oracle, partial_inputs, wrapped
+from subcast.evaluation import ORACLE, Method, evaluate, oracle, partial_inputs, without_model, wrapped
 from subcast.names import listed, plural
 from subcast.series import Series
 from subcast.storage.files import whole_file
@@ -170,7 +170,7 @@ def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -
     train, metric = split.train, robust.metric
     rivals: dict[str, Method] = {
         "usual-fill": baselines.imputed(robust.fitted_.model, baselines.UsualValue.fit(train)),
-        WITHOUT_MODEL: fit_without_model(robust, train, split.val),
+        WITHOUT_MODEL: without_model(robust),
         "own-past": baselines.OwnPast.fit(train, metric=metric),
         "ridge": baselines.ProfileRidge.fit(train),
     }

@@ -52,6 +52,7 @@ from subcast.subset.screened import (
     screen_recent,
 )
 from subcast.subset.settings import METRICS, SPECIALIST, Settings
+from subcast.subset.shares import parts_of_rows
 from subcast.subset.stream import ForecastStream
 from subcast.subset.tuning import RIDGES, WITHOUT_MODEL, tune
 from subcast.subset.usefulness import Usefulness, judge_model
@@ -368,16 +369,14 @@ class SubsetForecaster:
         cycle = self.fitted_.normalizer.cycle
         lines = [
             f"SubsetForecaster of {self.fitted_.model!r}",
-            f"  {len(self.fitted_.bank):,} training windows of {plural(self.fitted_.n, 'variable')}"
-            + cycle.words,
+            f"  {len(self.fitted_.bank):,} training windows of {plural(self.fitted_.n, 'variable')}" + cycle.words,
             f"  {plural(s.neighbors, 'neighbor')}, {method}, exponent {s.exponent:g}, correction {s.correction:g}, "
             f"ridge {s.ridge:g}",
         ]
-        for name, rows in s.blend.items():
-            if any(any(row) for row in rows):
-                ends = zip(s.shares, rows, strict=True)
-                text = ", ".join(f"{row[-1]:.0%} at {share:.0%} present" for share, row in ends)
-                lines.append(f"  share of the {name} at the last step: {text}")
+        for number, share in enumerate(s.shares if s.uses_experts else ()):
+            parts = parts_of_rows(s.blend, number, -1)
+            text = ", ".join(f"{name} {part:.0%}" for name, part in parts.items() if part > 0)
+            lines.append(f"  forecast of the last step with {share:.0%} present: {text}")
         if self.calibration_ is not None:
             pairs = zip(self.calibration_.shares, self.calibration_.gaps, strict=True)
             gaps = ", ".join(f"{gap:+.1f} % at {share:.0%}" for share, gap in pairs if share < 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,22 +29,18 @@ class Normalizer:
     center, spread
         [k, n]: for each of the k rows of the cycle's profile (k = 1 without one)
     cycle
-        the time of day and class of day, or the day of the year; slots of one class of days by default
+        the time of day and class of day, or the day of the year
 
     Examples
     --------
-    >>> space = Normalizer(np.array([[1.0, 10.0]]), np.array([[2.0, 5.0]]))
+    >>> space = Normalizer(np.array([[1.0, 10.0]]), np.array([[2.0, 5.0]]), Cycle())
     >>> space.normalize(np.array([[[3.0, 15.0]]]), np.zeros((1, 1), dtype=int))
     array([[[1., 1.]]], dtype=float32)
     """
 
     center: NDArray[np.float32]
     spread: NDArray[np.float32]
-    cycle: Cycle = field(default=None)  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.cycle is None:
-            object.__setattr__(self, "cycle", Cycle(len(self.center)))
+    cycle: Cycle
 
     @classmethod
     def fit(
@@ -61,14 +57,16 @@ class Normalizer:
         two years for the days of the year); otherwise there is one row.
         """
         used = train.series[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
+        cycle = Cycle()
         if daily_profile:
             profile = Profile.fit(used.values, used.wall_times, holidays=holidays)
-            if profile.cycle.length > 1:
-                return cls(profile.center.astype(np.float32), profile.spread.astype(np.float32), profile.cycle)
+            cycle = profile.cycle
+            if cycle.n_rows > 1:
+                return cls(profile.center.astype(np.float32), profile.spread.astype(np.float32), cycle)
         scaler = Scaler.fit(train, per_variable=per_variable)
         n = train.series.n_variables
         center, spread = (np.broadcast_to(each, (1, n)).astype(np.float32) for each in (scaler.mean, scaler.scale))
-        return cls(center, spread, Cycle())
+        return cls(center, spread, cycle)
 
     def state(self) -> State:
         """Return the state to save."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class ExpertErrors:
         _, b, h, _ = self.errors.shape
         bounds = np.linspace(0, b, min(BLOCKS, b) + 1).astype(int)
         table = np.zeros((len(mixtures), len(bounds) - 1, h))
-        for block, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        for block, (first, last) in enumerate(pairwise(bounds)):
             for step in range(h):
                 cells = self.errors[:, first:last, step].reshape(len(self.errors), -1)
                 cells = cells[:, ~np.isnan(cells).any(axis=0)]
@@ -58,7 +58,6 @@ class ExpertErrors:
                 loss = mixed if metric == "mae" else mixed**2
                 table[:, block, step] = loss.mean(axis=1) if cells.shape[1] else 0.0
         return table
-
 
     def losses_of_steps(self, shares: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
         """Return the mean loss at each step of shares [h, experts] that differ by step, [h]."""
@@ -89,7 +88,7 @@ def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64]) -> ND
     """Return the shares of each step, [h, experts]: those nearest to the usual ones that are not clearly worse.
 
     A mixture is clearly worse than the best if its loss exceeds the standard error of the difference over blocks of
-    time. Half of the loss of a step is that of nearby steps, the other half that of all steps, each step in units of its
+    time. Half of the loss of a step is that of nearby steps, the other half that of all steps, each in units of its
     best mixture; shares are smoothed over the steps.
 
     Parameters
@@ -145,10 +144,14 @@ def rows_of_shares(names: Sequence[str], by_share: Sequence[NDArray[np.float64]]
     return dict(reversed(rows.items()))
 
 
-def shares_of_rows(rows: Mapping[str, Rows], share: int, step: int) -> dict[str, float]:
-    """Return each expert's part of the forecast at a step, for one row; the first expert is named "model"."""
+def parts_of_rows(rows: Mapping[str, Rows], share: int, step: int) -> dict[str, float]:
+    """Return each expert's part of the forecast at a step, for one share of variables present; the model has the rest.
+
+    >>> parts_of_rows({"specialist": ((0.5,),), "linear": ((0.6,),)}, 0, 0)
+    {'model': 0.2, 'specialist': 0.2, 'linear': 0.6}
+    """
     parts, left = {}, 1.0
-    for name, own in reversed(rows.items()):
-        parts[name] = left * own[share][step]
+    for name in reversed(list(rows)):
+        parts[name] = round(left * rows[name][share][step], 4)
         left -= parts[name]
-    return {"model": left, **dict(reversed(parts.items()))}
+    return {"model": round(left, 4), **{name: parts[name] for name in rows}}

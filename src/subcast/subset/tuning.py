@@ -411,7 +411,8 @@ def _shares_by_presence(
     """Return the experts' shares for each share of variables present, [h, experts] each."""
     tables, tried = [], mixtures(tuple(names))
     for number in range(len(settings.shares)):
-        own = [each.losses(tried, tuner.metric) for case, each in zip(cases, errors, strict=True) if case.share == number]
+        some = [each for case, each in zip(cases, errors, strict=True) if case.share == number]
+        own = [each.losses(tried, tuner.metric) for each in some]
         first_alone = np.tile(np.eye(len(names))[0], (tuner.fitted.horizon, 1))
         tables.append(steady_shares(tried, np.mean(own, axis=0)) if own else first_alone)
     return tables

@@ -18,9 +18,7 @@ from subcast.subset.experts.linear import Linear
 from subcast.subset.experts.protocol import Expert
 from subcast.subset.experts.specialist import Specialist
 
-EXPERTS: dict[str, type[Expert]] = {
-    own.name: own for own in (CompletedModel, Specialist, Linear, Boosted)
-}
+EXPERTS: dict[str, type[Expert]] = {own.name: own for own in (CompletedModel, Specialist, Linear, Boosted)}
 """Expert classes by name, for reading saved wrappers."""
 
 OWN_EXPERTS = (CompletedModel.name, Specialist.name, Linear.name, Boosted.name)

@@ -1,4 +1,4 @@
-"""Boosted trees on each variable's own past, the calendar and the regression on S: one model for all variables and S."""
+"""Boosted trees on a variable's own past, the calendar and the regression on S: one model for all variables and S."""
 
 from __future__ import annotations
 
@@ -117,8 +117,10 @@ class Boosted:
     def state(self) -> State:
         """Return the state to save."""
         facts = {"metric": self.metric, "seed": self.seed, "most_rows": self.most_rows}
-        left, level = self.models or (None, None)
-        return State.join(facts, left=left and left.state(), level=level and level.state())
+        if self.models is None:
+            return State(facts)
+        left, level = self.models
+        return State.join(facts, left=left.state(), level=level.state())
 
     @classmethod
     def from_state(cls, state: State) -> Self:

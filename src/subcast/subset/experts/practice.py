@@ -122,9 +122,7 @@ class Practice:
         return self.targets[starts[:, None] + self.lookback + steps][:, :, variables]
 
 
-def practice_rows(
-    practice: Practice, features: Features, ridge: float, most_rows: int, seed: int
-) -> Rows:
+def practice_rows(practice: Practice, features: Features, ridge: float, most_rows: int, seed: int) -> Rows:
     """Return training rows for the trees.
 
     Parameters
