@@ -79,6 +79,7 @@ def _wrappers(work: Path) -> dict[str, Example]:
     made = {
         "default": (sc.SubsetForecaster(CHECKPOINTS / "tcn", **quick), timed, None),
         "callable": (sc.SubsetForecaster(drift, **quick), timed, drift),
+        "boosted": (sc.SubsetForecaster(drift, **quick), series(steps=2000), drift),
         "paper": (sc.SubsetForecaster.paper(CHECKPOINTS / "mtgnn", progress=False, neighbors=3), timed, None),
         "without-times": (sc.SubsetForecaster(drift, progress=False, settings=sc.Settings()), plain, drift),
     }
@@ -86,6 +87,8 @@ def _wrappers(work: Path) -> dict[str, Example]:
     for name, (wrapper, data, model) in made.items():
         train, val, test = data.split(LOOKBACK, HORIZON, shares=(0.6, 0.25, 0.15))
         wrapper.fit(train, val).save(work / name)
+        if (name == "boosted") != ("boosted" in wrapper.fitted_.experts):
+            raise ValueError(f"the example {name} has other experts than it should have")
         opening = partial(sc.load, model=model)
         examples[name] = Example("wrapper", work / name, opening, _forecasts_of(test), [], model is not None)
     return examples

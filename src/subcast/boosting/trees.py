@@ -184,7 +184,7 @@ class Trees:
             and isinstance(self.baseline, float)
             and bool(np.isfinite(self.baseline))
             and bool(np.isfinite(self.value).all() and not np.isnan(self.threshold).any())
-            and bool(((self.roots >= 0) & (self.roots < nodes)).all())
+            and bool(((self.roots >= 0) & (self.roots < nodes)).all() and (np.diff(self.roots) > 0).all())
             and bool(((self.feature >= -1) & (self.feature < self.n_features)).all())
             and bool(((children > numbers[inner]) & (children < nodes)).all())
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,16 +116,30 @@ class Normalizer:
     def _tables(
         self, slots: NDArray[np.int64], variables: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        center = self.center if variables is None else self.center[:, variables]
-        spread = self.spread if variables is None else self.spread[:, variables]
-        if self.slots == 1:
-            return center[0], spread[0]
+        return self._at(self.center, slots, variables), self._at(self.spread, slots, variables)
+
+    def _at(
+        self, table: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64] | None
+    ) -> NDArray[np.float32]:
+        """Return the entries of a table [rows, n] at positions [..., t] of the cycle, [..., t, s]."""
+        if len(table) == 1:
+            return table[0] if variables is None else table[0, variables]
         rows = self.cycle.rows[slots]
-        return center[rows], spread[rows]  # [..., t, s]
+        if variables is None:
+            return table[rows]
+        if rows.size < len(table):  # few windows: the columns need not be copied
+            return table[rows[..., None], variables]
+        return table[:, variables][rows]
 
     def spread_at(self, slots: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the spread of variables at positions [..., t] of the cycle, [..., t, s]."""
-        return self.spread[:, variables][self.cycle.rows[slots]]
+        spread = self._at(self.spread, slots, variables)
+        return np.broadcast_to(spread, (*slots.shape, len(variables)))
+
+    @cached_property
+    def levels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The mean and the overall spread of each variable, [n] each."""
+        return self.center.mean(axis=0), np.sqrt((self.spread**2).mean(axis=0) + self.center.var(axis=0))
 
     def guess_slots(
         self,

@@ -82,26 +82,21 @@ class Features:
 
     def weight(self, ahead: NDArray[np.int64], variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the spread at positions ahead [b, steps] in units of the variable's overall spread, [b, steps, s]."""
-        return np.asarray(self.normalizer.spread_at(ahead, variables) / self._levels()[1][variables])
+        return np.asarray(self.normalizer.spread_at(ahead, variables) / self.normalizer.levels[1][variables])
 
     def in_units(
         self, deviations: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Return deviations at positions of the cycle in units of each variable: 0 its mean, 1 a spread above it."""
-        mean, scale = (each[variables] for each in self._levels())
+        mean, scale = (each[variables] for each in self.normalizer.levels)
         return np.asarray((self.normalizer.restore(deviations, slots, variables) - mean) / scale)
 
     def deviations(
         self, in_units: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Return what `in_units` gave as deviations again."""
-        mean, scale = (each[variables] for each in self._levels())
+        mean, scale = (each[variables] for each in self.normalizer.levels)
         return self.normalizer.normalize(mean + scale * in_units, slots, variables)
-
-    def _levels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the mean and the overall spread of each variable, [n] each."""
-        center, spread = self.normalizer.center, self.normalizer.spread
-        return center.mean(axis=0), np.sqrt((spread**2).mean(axis=0) + center.var(axis=0))
 
 
 def crowd_of(readings: NDArray[np.float32], n: int) -> NDArray[np.float32]:
