@@ -37,6 +37,7 @@ from subcast.training import TrainConfig, train
 from subcast.windows import Windows
 
 MARKS = 2 * len(CALENDAR)  # sine and cosine of each time feature
+IDENTITY = 16  # learned numbers by which iTransformer, which treats all series alike, knows a variable
 TOLERANCE = 1e-3  # of a standard deviation, between torch and onnxruntime
 
 
@@ -67,23 +68,35 @@ JOBS = [
     ModernJob("tsmixer", "metr-la-29", settings=_MIXER),
     ModernJob("itransformer", "metr-la-29", every=2, epochs=15, settings=_TRANSFORMER),
     ModernJob("nhits", "metr-la-29", every=2, epochs=15, settings=_HITS),
-    ModernJob("tsmixer", "pems-bay-67", epochs=20, settings=_MIXER),
+    ModernJob("tsmixer", "pems-bay-67", every=2, epochs=20, settings=_MIXER),
     ModernJob("itransformer", "pems-bay-67", every=3, epochs=12, settings=_TRANSFORMER),
-    ModernJob("tsmixer", "beijing-pollutants", settings=_MIXER),
+    ModernJob("tsmixer", "beijing-pollutants", every=2, epochs=15, settings=_MIXER),
     ModernJob("itransformer", "beijing-pollutants", every=3, epochs=12, settings=_TRANSFORMER),
 ]
 
 
 class Multivariate(nn.Module):  # type: ignore[misc]
-    """A network over all variables at once; the marks of the time features are further series of it."""
+    """A network over all variables at once; the marks of the time features are further series of it.
 
-    def __init__(self, network: nn.Module) -> None:
+    Parameters
+    ----------
+    network
+        maps series [b, t + identity, n + marks] to forecasts of each
+    n
+        number of variables
+    identity
+        learned numbers of each series that are appended to its steps, for a network that treats all series alike
+    """
+
+    def __init__(self, network: nn.Module, n: int, identity: int = 0) -> None:
         super().__init__()
         self.network = network
+        self.identity = nn.Parameter(torch.randn(identity, n + MARKS))
 
     def forward(self, x: Tensor) -> Tensor:
         """Forecast normalized windows [b, t, n, f]: [b, h, n]."""
         series = torch.cat([x[..., 0], time_marks(x)], dim=2)  # [b, t, n + marks]
+        series = torch.cat([series, self.identity.expand(len(x), -1, -1)], dim=1)
         return self.network({"insample_y": series})[:, :, : x.shape[2]]
 
 
@@ -136,8 +149,9 @@ def make_module(job: ModernJob, n: int) -> nn.Module:
         return Univariate(NHITS(**sizes, **exogenous, **job.settings))
     # Normalizing each window would remove the level of the time marks, and the readings are normalized already.
     if job.model == "tsmixer":
-        return Multivariate(TSMixer(**sizes, n_series=n + MARKS, revin=False, **job.settings))
-    return Multivariate(iTransformer(**sizes, n_series=n + MARKS, use_norm=False, **job.settings))
+        return Multivariate(TSMixer(**sizes, n_series=n + MARKS, revin=False, **job.settings), n)
+    sizes["input_size"] += IDENTITY
+    return Multivariate(iTransformer(**sizes, n_series=n + MARKS, use_norm=False, **job.settings), n, IDENTITY)
 
 
 def _names(prefix: str, count: int) -> list[str]:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ import torch
 from rich.console import Console
 from wrapper import LOOKBACK, SHARE, chosen, spread, traffic
 
-from subcast import SubsetForecaster, draw_subsets
+from subcast import SubsetForecaster, draw_subsets, load
 from subcast.forecasters import trained
+from subcast.forecasters.trained import TrainedForecaster
 from subcast.training.loop import processor_threads
+from subcast.windows import Split
 
 BLOCK = 10  # requests of one way before the turn of the next
 FIXED_SECONDS = 0.01  # about what the loop of fixed work takes
@@ -38,12 +41,15 @@ def main() -> None:
     """Measure, show, and write the record."""
     parser = argparse.ArgumentParser(description="Measure the times of single requests.")
     parser.add_argument("--quick", action="store_true", help="a small shape; nothing is written")
-    quick = parser.parse_args().quick
-    steps, n, requests = (4_000, 40, 40) if quick else (34_272, 207, 500)
+    parser.add_argument(
+        "--work", type=Path, default=records.RESULTS.parent / "runs", help="folder where the fitted wrapper is kept"
+    )
+    arguments = parser.parse_args()
+    quick = arguments.quick
+    steps, n, requests = (4_000, 40, 40) if quick else (34_272, 207, 300)
     split, model = traffic(steps, n)
     present = np.sort(draw_subsets(n, share=SHARE, draws=1, seed=0)[0])
-    with processor_threads(1):  # on a busy machine, fitting with all threads takes very long
-        robust = SubsetForecaster(model, settings=chosen(), progress=False).fit(split.train, split.val[::10])
+    robust = fitted_wrapper(split, model, arguments.work / f"request-wrapper-{n}")
     frame = split.test.series.to_frame().iloc[:, present]
     load_before = os.getloadavg()
     figures: dict[str, Any] = {
@@ -51,14 +57,23 @@ def main() -> None:
         "threads_of_torch": torch.get_num_threads(),
         "largest_difference": largest_difference(robust, frame),
         "one_client": one_client(robust, frame, requests),
-        "two_clients": two_clients(robust, frame, requests),
-        "batch_of_256_seconds": batches(robust, split.test[:256], present),
+        "two_clients": two_clients(robust, frame, requests // 2),
+        "batch_of_128_seconds": batches(robust, split.test[:128], present),
     }
     figures["load_of_the_machine"] = {"before": load_before, "after": os.getloadavg()}
     Console().print_json(data=figures)
     if not quick:
         note = "the machine was not idle: other processes used its processors; compare with the loop of fixed work"
         records.write_record("request-times", figures, packages=("numpy", "torch", "numba"), note=note)
+
+
+def fitted_wrapper(split: Split, model: TrainedForecaster, folder: Path) -> SubsetForecaster:
+    """Return the wrapper as a server has it, loaded from a folder; it is fitted and saved there first."""
+    if not folder.exists():
+        with processor_threads(1):  # on a busy machine, fitting with all threads takes very long
+            robust = SubsetForecaster(model, settings=chosen(), progress=False).fit(split.train, split.val[::40])
+        robust.save(folder)
+    return load(folder)
 
 
 @contextmanager
@@ -128,7 +143,7 @@ def batches(robust: SubsetForecaster, windows: Any, present: Any) -> dict[str, f
             robust.predict_many(windows, present=present)
 
     calls = {name: lambda way=way: batch(way) for name, way in WAYS.items()}
-    return records.in_turns(5, **calls)
+    return records.in_turns(3, **calls)
 
 
 def timed(robust: SubsetForecaster, frame: pd.DataFrame, places: range) -> list[float]:
