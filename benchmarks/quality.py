@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from subcast import SubsetForecaster, draw_subsets, load_dataset
 from subcast.calendar import slot_of_share
+from subcast.profile import SAME_DAYS, Profile
 from subcast.subset.normalizer import Normalizer
 from subcast.subset.trust import STRANGE
 from subcast.subsets import subset_size
@@ -89,7 +90,9 @@ def measure(name: str) -> dict[str, Any]:
 
 def ridge_model(train: Windows) -> Any:
     """Return a ridge regression of all variables and steps ahead on all deviations from the daily profile."""
-    space = Normalizer.fit(train)
+    used = slice(min(train.starts), max(train.starts) + LOOKBACK + HORIZON)
+    profile = Profile.fit(train.series.values[used], train.series.wall_times[used], day_classes=SAME_DAYS)
+    space = Normalizer(profile.center.astype(np.float32), profile.spread.astype(np.float32), profile.cycle)
     batch = train[:: max(1, len(train) // TRAINING_WINDOWS)].batch()
     past, future = slots_of(batch.inputs, space.slots)
     x = np.nan_to_num(space.normalize(batch.inputs[..., 0], past)).reshape(len(past), -1).astype(np.float64)

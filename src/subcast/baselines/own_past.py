@@ -67,7 +67,14 @@ class OwnPast:
 
     @classmethod
     def fit(
-        cls, train: Windows, *, metric: str = "mae", each: bool = False, most_rows: int = MOST_ROWS, seed: int = 0
+        cls,
+        train: Windows,
+        *,
+        metric: str = "mae",
+        quantile: float | None = None,
+        each: bool = False,
+        most_rows: int = MOST_ROWS,
+        seed: int = 0,
     ) -> OwnPast:
         """Train on windows spread evenly over the training data.
 
@@ -77,6 +84,8 @@ class OwnPast:
             the training windows
         metric
             "mae" for absolute errors, "rmse" for squared errors
+        quantile
+            forecast this quantile instead, a number between 0 and 1
         each
             one model for each variable, instead of one for all
         most_rows
@@ -91,11 +100,12 @@ class OwnPast:
         fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, spans_two_years(train))
         n = train.series.n_variables
         groups = [np.array([variable]) for variable in range(n)] if each else [np.arange(n)]
-        trees = tuple(fresh._train(train, group, metric, most_rows, seed) for group in groups)
+        options = {"metric": metric, "quantile": quantile, "seed": seed}
+        trees = tuple(fresh._train(train, group, most_rows, options) for group in groups)
         return replace(fresh, trees=trees)
 
     def _train(
-        self, train: Windows, variables: NDArray[np.int64], metric: str, most_rows: int, seed: int
+        self, train: Windows, variables: NDArray[np.int64], most_rows: int, options: dict[str, Any]
     ) -> Trees | None:
         rows_a_window = len(variables) * len(self.steps)
         sample = train[:: max(1, -(-len(train) * rows_a_window // most_rows))]
@@ -104,7 +114,7 @@ class OwnPast:
         if known.sum() < _LEAST_ROWS:
             return None
         rows = self._rows(sample, variables)[known]
-        return Trees.fit(rows, target[known], metric=metric, leaf_rows=max(20, min(200, len(rows) // 200)), seed=seed)
+        return Trees.fit(rows, target[known], leaf_rows=max(20, min(200, len(rows) // 200)), **options)
 
     def __call__(self, windows: Windows, present: NDArray[np.int64]) -> NDArray[np.float32]:
         """Forecast S: [b, h, s], raw units."""

@@ -80,6 +80,7 @@ class Trees:
         weight: NDArray[np.floating[Any]] | None = None,
         *,
         metric: str = "mae",
+        quantile: float | None = None,
         trees: int = 150,
         leaves: int = 31,
         learning_rate: float = 0.1,
@@ -94,6 +95,8 @@ class Trees:
             the training rows, their targets and weights
         metric
             "mae" for absolute errors, "rmse" for squared errors
+        quantile
+            fit this quantile instead, a number between 0 and 1
         trees, leaves, learning_rate, leaf_rows
             number of trees, leaves of each, how much each tree adds, and the smallest number of rows in a leaf
         seed
@@ -104,7 +107,8 @@ class Trees:
         if metric not in LOSSES:
             raise InputError(f"metric must be one of {', '.join(LOSSES)}, got {metric!r}")
         model = HistGradientBoostingRegressor(
-            loss=LOSSES[metric],
+            loss=LOSSES[metric] if quantile is None else "quantile",
+            quantile=quantile,
             max_iter=trees,
             max_leaf_nodes=leaves,
             learning_rate=learning_rate,
