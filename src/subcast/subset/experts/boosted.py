@@ -18,10 +18,10 @@ from subcast.windows import Windows
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
-MOST_ROWS = 300_000
+MOST_ROWS = 600_000
 LEAST_WINDOWS = 1000  # with fewer training windows the expert steps aside
 MOST_STEPS, MOST_LAGS = 12, 24
-_TREES, _LEAVES = 100, 31
+_TREES, _LEAVES = 100, 63
 
 
 class Boosted:

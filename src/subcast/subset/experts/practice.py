@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
 SHARES = (0.05, 0.15, 0.15, 0.3, 0.5, 0.85, 1.0)  # of the variables, in turn
-DRAWS = 42  # draws of S
+DRAWS = 84  # draws of S
 _MOST_VARIABLES, _MOST_STEPS = 8, 4  # of a draw: rows of one window are much alike
 _HOLED = 0.25  # share of the draws in which readings are missing
 _LEAST_WINDOWS = 20
