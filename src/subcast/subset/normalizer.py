@@ -139,7 +139,12 @@ class Normalizer:
     @cached_property
     def levels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The mean and the overall spread of each variable, [n] each."""
-        return self.center.mean(axis=0), np.sqrt((self.spread**2).mean(axis=0) + self.center.var(axis=0))
+        center, spread = (
+            self.center.astype(np.float64),
+            self.spread.astype(np.float64),
+        )  # squares may be too small or large
+        scale = np.sqrt((spread**2).mean(axis=0) + center.var(axis=0))
+        return center.mean(axis=0).astype(np.float32), scale.astype(np.float32)
 
     def guess_slots(
         self,
