@@ -3,8 +3,8 @@
     python benchmarks/interval_records.py                       # all pairs that have a checkpoint and no record yet
     python benchmarks/interval_records.py tcn-metr-la-29 --again
 
-Intervals of level 90 %, over all steps ahead, with 15, 50, 85 and 100 % of the variables present, on the test windows of
-accuracy_records.py. The rival is one boosted model for each bound, trained on every variable's own past and the
+Intervals of level 90 %, over all steps ahead, with 15, 50, 85 and 100 % of the variables present, on the test windows
+of accuracy_records.py. The rival is one boosted model for each bound, trained on every variable's own past and the
 calendar. The interval score is the width plus 20 times what lies outside, the mean over points; the pinball loss is
 the mean of both bounds. Writes results/intervals-NAME.json.
 """

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 _DAY = np.timedelta64(1, "D")
+_NANOSECONDS = 86_400_000_000_000  # of a day
 _LEAST_DAYS = 4
 """Days that the times must span before a daily profile is used."""
 
 MOST_SLOTS = 1440
 """Slots of a day at most: one for each minute."""
+
+HALF_SLOT = 0.5001
+"""What is added before rounding down to a slot: times half way between two slots all belong to the later one."""
 
 
 def share_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
@@ -69,12 +73,25 @@ def slots_a_day(times: NDArray[np.datetime64] | None) -> int:
 
 def slot_of_day(times: NDArray[np.datetime64], slots: int) -> NDArray[np.int64]:
     """Return the slot of the day of each time, 0 the first: the nearest one, so that a time may be a little off."""
-    return slot_of_share(share_of_day(times), slots)
+    return np.floor(share_of_day(moved_into_slot(times, slots)) * slots).astype(np.int64)
+
+
+def moved_into_slot(times: NDArray[np.datetime64], slots: int) -> NDArray[np.datetime64]:
+    """Return the times half a slot later: each then lies inside the slot (and day) that it was nearest to.
+
+    >>> moved_into_slot(np.array(["2024-01-01T23:50"], dtype="datetime64[m]"), 24).astype("datetime64[h]")
+    array(['2024-01-02T00'], dtype='datetime64[h]')
+    """
+    return np.asarray(times + np.timedelta64(round(HALF_SLOT * _NANOSECONDS / slots), "ns"))
 
 
 def slot_of_share(share: NDArray[np.floating[Any]], slots: int) -> NDArray[np.int64]:
-    """Return the slots of times of day that are given as shares of a day in [0, 1)."""
-    return np.rint(np.asarray(share, dtype=np.float64) * slots).astype(np.int64) % slots
+    """Return the slots of times of day that are given as shares of a day in [0, 1).
+
+    >>> slot_of_share(np.array([0.5, 1.5, 2.5, 3.5]) / 4, 4)            # readings half way between two slots
+    array([1, 2, 3, 0])
+    """
+    return np.floor(np.asarray(share, dtype=np.float64) * slots + HALF_SLOT).astype(np.int64) % slots
 
 
 def circle_of_day(slots: NDArray[np.int64], per_day: int, weight: float) -> NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import MOST_SLOTS, circle_of_day, day_of_week, slot_of_day
+from subcast.calendar import MOST_SLOTS, circle_of_day, day_of_week, moved_into_slot, slot_of_day
 from subcast.errors import InputError
 from subcast.storage import fields
 from subcast.storage.state import State
@@ -26,7 +26,7 @@ DAY_CLASSES: dict[str, tuple[int, ...]] = {
 SAME_DAYS = DAY_CLASSES["all days"]
 DAYS_OF_A_YEAR = 366
 _SUNDAY = 6
-_HALF_DAY = 43_200_000_000_000  # nanoseconds
+_FIRST_DAY, _LAST_DAY = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")  # of times in nanoseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,7 @@ class Cycle:
         classes = tuple(self.day_classes)
         if len(classes) != 7 or sorted(set(classes)) != list(range(max(classes) + 1)):
             raise InputError(f"day_classes must be seven numbers from 0 without a gap, got {self.day_classes!r}")
+        object.__setattr__(self, "day_classes", classes)
         object.__setattr__(self, "weekly", not self.yearly and (self.weekly or self.has_classes))
 
     @property
@@ -106,11 +107,11 @@ class Cycle:
         """Return the position of each local time; it counts as the nearest slot, maybe midnight of the next day."""
         if self.length == 1:
             return np.zeros(times.shape, dtype=np.int64)
-        nearest = times + np.timedelta64(_HALF_DAY // self.slots, "ns")
+        nearest = moved_into_slot(times, self.slots)
         if self.yearly:
             days = nearest.astype("datetime64[D]")
             return np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
-        slot = slot_of_day(times, self.slots) if self.slots > 1 else np.zeros(times.shape, dtype=np.int64)
+        slot = slot_of_day(times, self.slots)
         return self.weekdays(nearest) * self.slots + slot if self.weekly else slot
 
     def weekdays(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
@@ -122,8 +123,11 @@ class Cycle:
 
     @property
     def follows_on(self) -> bool:
-        """Whether the position of a step follows from that of the step before; holidays break the order."""
-        return not (self.holidays.size and self.weekly)
+        """Whether the position of a step follows from that of the step before.
+
+        Holidays break the order of a week, and a year of 365 days that of the year.
+        """
+        return not (self.yearly or (self.holidays.size and self.weekly))
 
     def clocks(self, positions: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return what positions say: slot of the day, day of the week, day of the year, as far as each is known."""
@@ -139,13 +143,19 @@ class Cycle:
         """Return the time of day (of year or week, for daily steps) as a point on a circle, [..., 2]."""
         return circle_of_day(positions, self.slots if self.slots > 1 else self.length, weight)
 
-    def compatible(self, slot: NDArray[np.int64], weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
-        """Return which positions windows may begin at, [b, length], by slot of the day and maybe day of the week."""
-        place = np.arange(self.length)
-        fits = np.asarray(place % self.slots == slot[:, None])
+    def compatible(self, slot: NDArray[np.int64] | None, weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+        """Return which positions windows may begin at, [b, length].
+
+        Parameters
+        ----------
+        slot, weekday
+            [b], the slot of the day and the day of the week of their first step; None for what is unknown
+        """
+        places = np.arange(self.length)
+        known = [] if slot is None else [places % self.slots == slot[:, None]]
         if weekday is not None and self.weekly:
-            fits &= place // self.slots == weekday[:, None]
-        return fits
+            known.append(places // self.slots == weekday[:, None])
+        return np.asarray(np.logical_and.reduce(known))
 
     def state(self) -> State:
         """Return the state to save."""
@@ -172,14 +182,28 @@ class Cycle:
 
 
 def as_days(holidays: Sequence[Any]) -> NDArray[np.datetime64]:
-    """Return days given as text, dates or times; raise an InputError if one is not a day."""
+    """Return days given as text, dates or times; raise an InputError if one is not a day.
+
+    >>> as_days(["2024-12-25", np.datetime64("2024-01-01T12:00")])
+    array(['2024-01-01', '2024-12-25'], dtype='datetime64[D]')
+    """
+    if isinstance(holidays, str) or not isinstance(holidays, Iterable):
+        raise InputError(f"holidays must be a list of days such as ['2024-12-25'], got {holidays!r}")
+    return np.unique(np.array([_day(value) for value in holidays], dtype="datetime64[D]"))
+
+
+def _day(value: Any) -> np.datetime64:
+    """Return a day given as text, date or time."""
+    text = str(value)[:10]
     try:
-        days = np.array([np.datetime64(str(day)[:10], "D") for day in holidays], dtype="datetime64[D]")
+        day: np.datetime64 = np.datetime64(text, "D")
     except ValueError:
-        raise InputError(f"holidays must be days such as '2024-12-25', got {list(holidays)!r}") from None
-    if np.isnat(days).any():
-        raise InputError(f"holidays must be days such as '2024-12-25', got {list(holidays)!r}")
-    return np.unique(days)
+        day = np.datetime64("NaT", "D")
+    if str(day) != text or not _FIRST_DAY <= day <= _LAST_DAY:  # not a month or a year, which numpy reads too
+        raise InputError(
+            f"holidays must be days such as '2024-12-25' from {_FIRST_DAY} to {_LAST_DAY}, got {str(value)!r}"
+        )
+    return day
 
 
 def _whole(value: float) -> int:

@@ -116,6 +116,8 @@ def choose_day_classes(normal: NDArray[np.floating[Any]], times: NDArray[np.date
         return cycle
     cycles = [Cycle(cycle.slots, classes, weekly=True, holidays=cycle.holidays) for classes in DAY_CLASSES.values()]
     errors = [_errors_by_week(normal, times, each, week, week % 2) for each in cycles]
+    if len(errors[0]) < _LEAST_WEEKS:  # the other weeks have no reading
+        return cycles[0]
     best = min(errors, key=lambda by_week: float(by_week.mean()))
     for each, by_week in zip(cycles, errors, strict=True):
         losses = by_week - best

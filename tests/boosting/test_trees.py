@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcast.boosting import Trees
+from subcast.boosting.trees import Bins
 from subcast.errors import DataError, InputError
 from subcast.storage.state import State
 from twins.boosting_twins import tree_sum
@@ -115,3 +116,65 @@ def test_damaged_facts_are_refused(fitted, name, value):
     state = fitted[0].state()
     with pytest.raises(DataError, match="boosted trees"):
         Trees.from_state(State({**state.facts, name: value}, state.arrays))
+
+
+# Bins
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 900), st.integers(1, 400), st.integers(0, 2**32 - 1))
+def test_bins_are_few_and_in_order(count, different, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, different, size=(count, 2)).astype(np.float32) / 7
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    bins = Bins.of(rows)
+    numbers = bins.numbers(rows)
+    for feature, edges in enumerate(bins.edges):
+        assert len(edges) <= 254
+        for value, number in zip(rows[:, feature].tolist(), numbers[:, feature].tolist(), strict=True):
+            if value != value:
+                assert number != number
+            else:
+                assert number == sum(1 for edge in edges if edge < value)
+        if len(set(rows[~np.isnan(rows[:, feature]), feature].tolist())) <= 255:  # none is lost
+            known = numbers[~np.isnan(numbers[:, feature]), feature]
+            assert len(set(known.tolist())) == len(edges) + 1 or not len(known)
+
+
+def test_equal_weights_give_the_predictions_of_no_weights_where_values_are_few():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 40, size=(500, 3)).astype(np.float32)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    target = np.nan_to_num(rows[:, 0]) % 7 + (np.nan_to_num(rows[:, 1]) > 20) + np.isnan(rows[:, 2])
+    plain, weighted = (
+        Trees.fit(rows, target, weight, metric="rmse", trees=10, leaf_rows=5) for weight in (None, np.ones(500))
+    )
+    np.testing.assert_allclose(weighted.predict(rows), plain.predict(rows), rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["mae", "rmse"])
+def test_weighted_predictions_are_those_of_scikit_learn_or_near(metric):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rows, target = rows_and_target(400)
+    weight = np.random.default_rng(3).uniform(0.1, 3, size=400)
+    trees = Trees.fit(rows, target, weight, metric=metric, trees=10, leaves=7, leaf_rows=20)
+    loss = {"mae": "absolute_error", "rmse": "squared_error"}[metric]
+    model = HistGradientBoostingRegressor(
+        loss=loss, max_iter=10, max_leaf_nodes=7, min_samples_leaf=20, max_features=0.7,
+        l2_regularization=1.0, early_stopping=False, random_state=0,
+    ).fit(rows, target, weight)  # fmt: skip
+    found, expected = trees.predict(rows), model.predict(rows)
+    assert np.abs(found - expected).mean() < 0.1 * expected.std()
+    power = 1 if metric == "mae" else 2
+    assert np.average(np.abs(found - target) ** power, weights=weight) == pytest.approx(
+        np.average(np.abs(expected - target) ** power, weights=weight), rel=0.1
+    )
+
+
+def test_rows_of_no_weight_do_not_count():
+    rows = np.arange(400, dtype=np.float32).reshape(-1, 1)
+    target = np.where(rows[:, 0] < 200, 1.0, 3.0)
+    wrong = np.arange(400) % 2 == 0
+    trees = Trees.fit(rows, np.where(wrong, 50.0, target), np.where(wrong, 1e-9, 1.0), trees=60, leaf_rows=5)
+    np.testing.assert_allclose(trees.predict(rows[[20, 380]]), [1.0, 3.0], atol=0.1)

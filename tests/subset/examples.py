@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from unittest import mock
 
 import numpy as np
 
 from subcast.series import Series
+from subcast.subset.experts import boosted
 
 LOOKBACK, HORIZON = 6, 3
 
@@ -100,3 +102,8 @@ def assert_one_sentence(error, *words):
     assert not re.search(r"[.!?] [A-Z]", message), message
     for word in words:
         assert str(word) in message, (word, message)
+
+
+def few_trees(count=8):
+    """A context in which boosted experts train that many trees, which takes a tenth of a second."""
+    return mock.patch.object(boosted, "_TREES", count)

@@ -27,6 +27,7 @@ _ARRAYS = {
     "value": np.float64,
     "roots": np.int32,
 }
+_MOST_BINS, _MOST_BINNED = 255, 200_000  # bins of a feature, and about how many rows they are found from
 _CELLS_A_NODE = 8  # visiting a node takes about as long as comparing this many cells
 
 
@@ -118,8 +119,13 @@ class Trees:
             early_stopping=False,
             random_state=seed,
         )
-        model.fit(rows, target, sample_weight=weight)
-        return cls._flat([own[0].nodes for own in model._predictors], float(model._baseline_prediction.item()), rows)
+        bins = None if weight is None else Bins.of(rows)  # with weights, scikit-learn sorts each column 254 times
+        model.fit(rows if bins is None else bins.numbers(rows), target, sample_weight=weight)
+        nodes = [own[0].nodes for own in model._predictors]
+        if bins is not None:
+            for table in nodes:
+                table["num_threshold"] = bins.thresholds(table["feature_idx"], table["num_threshold"])
+        return cls._flat(nodes, float(model._baseline_prediction.item()), rows)
 
     @classmethod
     def _flat(cls, tables: list[NDArray[Any]], baseline: float, rows: NDArray[Any]) -> Trees:
@@ -194,3 +200,52 @@ class Trees:
         )
         if not is_sound:
             raise DataError("the boosted trees are damaged or were changed by hand: save them again")
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """At most 255 bins of each feature, with about the same number of rows in each.
+
+    Parameters
+    ----------
+    edges
+        for each feature, the largest value of each bin but the last, in increasing order
+
+    Examples
+    --------
+    >>> bins = Bins.of(np.array([[1.0], [2.0], [2.0], [5.0]]))
+    >>> bins.edges, bins.numbers(np.array([[0.0], [2.0], [3.0], [np.nan]])).ravel()
+    ([array([1., 2.])], array([ 0.,  1.,  2., nan]))
+    """
+
+    edges: list[NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.floating[Any]]) -> Bins:
+        """Return the bins of rows [r, f]; of many rows, some are looked at."""
+        some = rows[:: max(1, len(rows) // _MOST_BINNED)].astype(np.float64)
+        return cls([cls._edges_of(column[~np.isnan(column)]) for column in some.T])
+
+    @staticmethod
+    def _edges_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        different = np.unique(values)
+        if len(different) <= _MOST_BINS:
+            return different[:-1]
+        return np.unique(np.quantile(values, np.arange(1, _MOST_BINS) / _MOST_BINS, method="inverted_cdf"))
+
+    def numbers(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return the number of the bin of each value, [r, f]; NaN where it is missing."""
+        numbers = np.empty(rows.shape)
+        for feature, edges in enumerate(self.edges):
+            column = rows[:, feature]
+            numbers[:, feature] = np.where(np.isnan(column), np.nan, np.searchsorted(edges, column))
+        return numbers
+
+    def thresholds(self, feature: NDArray[Any], number: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return thresholds between numbers of bins, [nodes], as thresholds between values of each node's feature."""
+        found = number.copy()
+        for own, edges in enumerate(self.edges):
+            nodes = (feature == own) & np.isfinite(number)
+            if len(edges):
+                found[nodes] = edges[np.minimum(number[nodes].astype(np.int64), len(edges) - 1)]
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,6 +110,8 @@ class ReadWindows(NamedTuple):
         what was changed or assumed in reading, a sentence each
     window_times
         [b, t] the times of the windows' steps as the user's clock shows them; None if they are unknown
+    possible
+        [b, positions], where windows may begin by their time features; None if nothing is known
     """
 
     arrived: Arrived
@@ -116,6 +119,7 @@ class ReadWindows(NamedTuple):
     clock: UserClock
     notes: tuple[str, ...] = ()
     window_times: NDArray[np.datetime64] | None = None
+    possible: NDArray[np.bool_] | None = None
 
 
 def read_windows(windows: Windows | ArrayLike, times: Any, fitted: Fitted, metadata: TrainingMetadata) -> ReadWindows:
@@ -125,32 +129,33 @@ def read_windows(windows: Windows | ArrayLike, times: Any, fitted: Fitted, metad
         return _series_windows(windows, fitted, metadata)
     values, features = _split_features(windows, fitted)
     begins = _read_begins(times, len(values), metadata)
-    arrived = Arrived(values, features, np.full(len(values), -1, dtype=np.int64))
+    arrived, possible = Arrived(values, features, np.full(len(values), -1, dtype=np.int64)), None
     if fitted.normalizer.slots == 1:
         arrived = replace(arrived, slots=np.zeros(len(values), dtype=np.int64))
     elif begins.own is not None:
         arrived = _at_slots(arrived, begins.own, fitted, metadata)
-    elif features is not None and "time_of_day" in metadata.time_features:
-        arrived = replace(arrived, slots=_slots_of_features(arrived, fitted, metadata))
+    elif features is not None:
+        possible = _possible_positions(features[:, 0], fitted.normalizer.cycle, metadata.time_features)
+        if possible is not None and (possible.sum(axis=1) == 1).all():
+            arrived = replace(arrived, slots=possible.argmax(axis=1))
     times = metadata.window_times(begins.own)
     shown = None if times is None else begins.clock.wall(times[:, : metadata.lookback])
-    return ReadWindows(arrived, begins.ahead, begins.clock, begins.notes, shown)
+    return ReadWindows(arrived, begins.ahead, begins.clock, begins.notes, shown, possible)
 
 
-def _slots_of_features(arrived: Arrived, fitted: Fitted, metadata: TrainingMetadata) -> NDArray[np.int64]:
-    """Return the positions of windows by the time of day in their features; the day of the week may be guessed."""
-    cycle, names, features = fitted.normalizer.cycle, metadata.time_features, arrived.features
-    if features is None or cycle.slots == 1:
-        return arrived.slots
-    slot = slot_of_share(features[:, 0, names.index("time_of_day")], cycle.slots)
-    if not cycle.weekly:
-        return slot
-    weekday = None
-    if "day_of_week" in names:
-        weekday = np.rint(7 * features[:, 0, names.index("day_of_week")]).astype(np.int64) % 7
-    present = np.flatnonzero(~np.isnan(arrived.values).all(axis=(0, 1)))
-    possible = cycle.compatible(slot, weekday)
-    return fitted.normalizer.guess_slots(arrived.values[:, :, present], present, possible)
+def _possible_positions(features: NDArray[np.float32], cycle: Cycle, names: Sequence[str]) -> NDArray[np.bool_] | None:
+    """Return where windows may begin by the time features of their first step [b, f - 1], [b, positions].
+
+    None if the features say nothing about the position in the cycle.
+    """
+    slot, weekday, late = None, None, np.zeros(len(features), dtype=bool)
+    if "time_of_day" in names:
+        share = features[:, names.index("time_of_day")]
+        slot = slot_of_share(share, cycle.slots) if cycle.slots > 1 else None
+        late = (share > 0.5) & (slot_of_share(share, cycle.slots) == 0)  # nearest to midnight of the next day
+    if "day_of_week" in names and cycle.weekly:
+        weekday = (np.rint(7 * features[:, names.index("day_of_week")]).astype(np.int64) + late) % 7
+    return None if slot is None and weekday is None else cycle.compatible(slot, weekday)
 
 
 def _series_windows(windows: Windows, fitted: Fitted, metadata: TrainingMetadata) -> ReadWindows:

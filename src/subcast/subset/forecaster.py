@@ -200,7 +200,7 @@ class SubsetForecaster:
         if self.settings is not None:
             return self.settings
         settings = replace(Settings(), **self.given)
-        if settings.assist == "always" and "shares" not in self.given:
+        if settings.assist == "always" and not {"shares", "blend", "blend_absent"} & set(self.given):
             settings = replace(settings, shares=(*settings.shares, 1.0))
         return settings
 
@@ -262,7 +262,8 @@ class SubsetForecaster:
         wanted = "blend" not in fixed or Boosted.name in settings.blend
         if practice is not None and wanted and isinstance(boosted, Boosted):
             boosted.train(practice, fitted, settings.ridge)
-        if isinstance(boosted, Boosted) and boosted.models is None:
+        named = {*settings.blend, *settings.blend_absent}
+        if isinstance(boosted, Boosted) and boosted.models is None and Boosted.name not in named:
             fitted.experts = {name: expert for name, expert in fitted.experts.items() if name != Boosted.name}
         return settings, chosen
 
@@ -484,7 +485,7 @@ class SubsetForecaster:
             if not subset.size:
                 raise InputError("windows holds no reading at all: at least one variable must be present")
         if arrived.slots.size and (arrived.slots < 0).any():
-            guess = fitted.normalizer.guess_slots(arrived.values[:, :, subset], subset)
+            guess = fitted.normalizer.guess_slots(arrived.values[:, :, subset], subset, read.possible)
             arrived = replace(arrived, slots=np.where(arrived.slots < 0, guess, arrived.slots))
         forecast = self._maker().batch(
             arrived,
@@ -678,7 +679,10 @@ class SubsetForecaster:
         for part in self.report_.get("tried", ()):
             if part["part"] == WITHOUT_MODEL:
                 rows = {**rows, **part["rows"]}
-        return self.with_settings(replace(settings, blend=rows, blend_absent={}, assist="always"))
+        changes: dict[str, Any] = {"blend": rows, "blend_absent": {}, "assist": "always"}
+        if not settings.pool:  # the published method runs the model for every neighbor
+            changes |= {"pool": True, "weighting": "uniform"}
+        return self.with_settings(replace(settings, **changes))
 
     # Private helpers
 

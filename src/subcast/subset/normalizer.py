@@ -139,7 +139,12 @@ class Normalizer:
     @cached_property
     def levels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The mean and the overall spread of each variable, [n] each."""
-        return self.center.mean(axis=0), np.sqrt((self.spread**2).mean(axis=0) + self.center.var(axis=0))
+        center, spread = (
+            self.center.astype(np.float64),
+            self.spread.astype(np.float64),
+        )  # squares may be too small or large
+        scale = np.sqrt((spread**2).mean(axis=0) + center.var(axis=0))
+        return center.mean(axis=0).astype(np.float32), scale.astype(np.float32)
 
     def guess_slots(
         self,
@@ -152,17 +157,22 @@ class Normalizer:
         The guess is the position at which the readings are nearest to the profile, among the `possible` ones
         [b, positions].
         """
-        b, t, _ = values.shape
+        b, t, s = values.shape
         if self.slots == 1:
             return np.zeros(b, dtype=np.int64)
-        rows = self.cycle.rows[(np.arange(self.slots)[:, None] + np.arange(t)) % self.slots]  # [k, t]
-        center, spread = self.center[:, variables][rows], self.spread[:, variables][rows]  # [k, t, s]
-        best = np.empty(b, dtype=np.int64)
-        count = max(1, _CHUNK // center.size)
-        for first in range(0, b, count):
-            batch = values[first : first + count, None]  # [count, 1, t, s]
-            distance = np.nansum(np.abs(batch - center) / spread, axis=(2, 3))  # [count, k]
-            if possible is not None:
-                distance[~possible[first : first + count]] = np.inf
-            best[first : first + count] = distance.argmin(axis=1)
-        return best
+        different = self.cycle.n_rows if self.cycle.weekly and not self.cycle.has_classes else self.slots
+        rows = self.cycle.rows[(np.arange(different)[:, None] + np.arange(t)) % self.slots]  # [k, t]
+        center, spread = self.center[:, variables], self.spread[:, variables]
+        distance = np.empty((b, different), dtype=np.float32)
+        at_once = max(1, _CHUNK // max(1, t * s))  # positions
+        for first in range(0, different, at_once):
+            chunk = slice(first, first + at_once)
+            usual, scale = center[rows[chunk]], spread[rows[chunk]]  # [count, t, s]
+            windows = max(1, _CHUNK // max(1, usual.size))
+            for start in range(0, b, windows):
+                batch = values[start : start + windows, None]  # [windows, 1, t, s]
+                distance[start : start + windows, chunk] = np.nansum(np.abs(batch - usual) / scale, axis=(2, 3))
+        distance = np.tile(distance, self.slots // different)  # each day of the week is the same
+        if possible is not None:
+            distance[~possible] = np.inf
+        return distance.argmin(axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ BLOCKS = 10  # blocks of time from which the standard error of a difference is e
 DOUBT = 1.0  # standard errors by which shares must beat those nearer to the usual ones
 MOST_VARIABLES = 32  # of each draw of S
 _SMALLEST = 1e-12
+_LARGEST = 1e6  # in units of the variable's spread: larger errors count as this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,16 @@ class ExpertErrors:
     def of(
         cls, forecasts: Sequence[NDArray[np.float32]], targets: NDArray[np.float32], spread: NDArray[np.float64]
     ) -> ExpertErrors:
-        """Return the errors of forecasts [b, h, s] each; of many variables, some are taken."""
+        """Return the errors of forecasts [b, h, s] each; of many variables, some are taken.
+
+        A forecast that is not a number, or very large, has the largest error, so that the expert gets no share.
+        """
         s = targets.shape[2]
         some = np.unique(np.linspace(0, s - 1, min(s, MOST_VARIABLES)).astype(np.int64))
-        errors = [((each - targets) / spread)[:, :, some] for each in forecasts]
-        return cls(np.stack(errors).astype(np.float32))
+        truth, unit = targets[:, :, some].astype(np.float64), spread[some]
+        errors = np.stack([(each[:, :, some] - truth) / unit for each in forecasts])
+        errors = np.clip(np.nan_to_num(errors, nan=_LARGEST), -_LARGEST, _LARGEST)
+        return cls(np.where(np.isnan(truth), np.nan, errors).astype(np.float32))
 
     def losses(self, mixtures: NDArray[np.float32], metric: str) -> NDArray[np.float64]:
         """Return the mean loss of mixtures [m, experts] in each block of time and at each step, [m, blocks, h]."""
@@ -77,11 +83,22 @@ def mixtures(names: tuple[str, ...]) -> NDArray[np.float32]:
            [0.1, 0.9]], dtype=float32)
     """
     parts = PARTS if len(names) <= MOST_FINE else PARTS // 2
-    grid = [each for each in product(range(parts + 1), repeat=len(names)) if sum(each) == parts]
+    grid = _divisions(parts, len(names))
     usual = np.array([USUAL_SHARES.get(name, USUAL_SHARES["specialist"]) for name in names])
     shares = np.concatenate([[usual / usual.sum()], np.array(grid) / parts]).astype(np.float32)
     shares.flags.writeable = False
     return shares
+
+
+def _divisions(total: int, count: int) -> list[tuple[int, ...]]:
+    """Return all ways to divide a number into `count` whole numbers from 0, in increasing order.
+
+    >>> _divisions(2, 2)
+    [(0, 2), (1, 1), (2, 0)]
+    """
+    if count == 1:
+        return [(total,)]
+    return [(first, *rest) for first in range(total + 1) for rest in _divisions(total - first, count - 1)]
 
 
 def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64]) -> NDArray[np.float64]:

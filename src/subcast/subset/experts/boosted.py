@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
 MOST_ROWS = 600_000
-LEAST_WINDOWS = 1000  # with fewer training windows the expert steps aside
+LEAST_WINDOWS, LEAST_ROWS = 1000, 200  # with fewer training windows or rows the expert steps aside
 MOST_STEPS, MOST_LAGS = 12, 24
 _TREES, _LEAVES = 100, 63
 
@@ -64,6 +64,8 @@ class Boosted:
             return
         most_rows = min(self.most_rows, windows * fitted.n * len(features.steps))
         rows = practice_rows(practice, features, ridge, most_rows, self.seed)
+        if len(rows.left) < LEAST_ROWS:  # most targets are missing
+            return
         weight = rows.weight if self.metric == "mae" else rows.weight**2
         self.models = self._trees(rows, rows.left, weight), self._trees(rows, rows.level, None)
 

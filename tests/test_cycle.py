@@ -1,0 +1,231 @@
+"""The cycle: positions against Python's own calendar, the rows of a profile, and what is refused."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subcast.cycle import DAY_CLASSES, Cycle, as_days
+from subcast.errors import DataError, InputError
+from subcast.storage.state import State
+
+MOMENTS = st.datetimes(datetime(1901, 1, 1), datetime(2099, 12, 31))
+SLOTS = st.sampled_from([1, 2, 3, 4, 24, 48, 96, 144, 288, 1440])
+
+
+def as_times(moments):
+    return np.array(moments, dtype="datetime64[us]").astype("datetime64[ns]")
+
+
+def nearest_slot(moment, slots):
+    """The day and the slot whose begin is nearest to a moment, by trying all slots of the day; None if two are near."""
+    midnight = datetime(moment.year, moment.month, moment.day)
+    begins = [(midnight + timedelta(days=1) * number / slots, number) for number in range(slots + 1)]
+    apart = sorted((abs(begin - moment), number) for begin, number in begins)
+    if (apart[1][0] - apart[0][0]) * slots < timedelta(days=0.001):
+        return None
+    number = apart[0][1]
+    return midnight.date() + timedelta(days=number // slots), number % slots
+
+
+@given(MOMENTS, SLOTS)
+def test_positions_of_the_day_and_of_the_week(moment, slots):
+    nearest = nearest_slot(moment, slots)
+    if nearest is None:
+        return
+    day, slot = nearest
+    times = as_times([moment])
+    assert Cycle(slots).positions(times).tolist() == [slot]
+    assert Cycle(slots, weekly=True).positions(times).tolist() == [day.weekday() * slots + slot]
+
+
+@given(MOMENTS)
+def test_positions_of_the_year(moment):
+    if moment.hour == 11 and moment.minute == 59:
+        return
+    day = (moment + timedelta(hours=12)).timetuple().tm_yday
+    assert Cycle(yearly=True).positions(as_times([moment])).tolist() == [day - 1]
+
+
+@pytest.mark.parametrize("moment", ["1969-12-31", "1970-01-01", "2023-12-31", "2024-02-29", "2024-12-31", "1900-03-01"])
+def test_named_days(moment):
+    date = datetime.fromisoformat(moment)
+    assert Cycle(yearly=True).positions(as_times([date])).tolist() == [date.timetuple().tm_yday - 1]
+    assert Cycle(weekly=True).positions(as_times([date])).tolist() == [date.weekday()]
+
+
+@pytest.mark.parametrize(("minutes", "first"), [(60, 30), (720, 360), (480, 240), (30, 15), (5, 2)])
+def test_readings_between_two_slots_have_a_slot_each(minutes, first):
+    """Hourly readings at half past, for example: each hour is a slot of its own, and positions follow one another."""
+    slots = 1440 // minutes
+    cycle = Cycle(slots, weekly=True)
+    times = (
+        np.datetime64("2024-01-01") + np.arange(9 * slots) * np.timedelta64(minutes, "m") + np.timedelta64(first, "m")
+    )
+    positions = cycle.positions(times)
+    assert np.unique(np.diff(positions) % cycle.length).tolist() == [1]
+    np.testing.assert_array_equal(positions, cycle.after(positions[:1], len(times))[0])
+
+
+def test_a_holiday_is_a_sunday_until_midnight():
+    cycle = Cycle(24, DAY_CLASSES["weekdays, Saturday, Sunday"], holidays=as_days(["2024-12-25"]))
+    times = as_times(
+        ["2024-12-24T23:20", "2024-12-24T23:40", "2024-12-25T12:00", "2024-12-25T23:40", "2024-12-29T05:00"]
+    )
+    assert cycle.positions(times).tolist() == [24 + 23, 6 * 24, 6 * 24 + 12, 3 * 24, 6 * 24 + 5]
+    assert cycle.rows[cycle.positions(times)].tolist() == [23, 48, 60, 0, 53]
+
+
+@pytest.mark.parametrize(
+    ("cycle", "follows_on"),
+    [
+        (Cycle(24), True),
+        (Cycle(24, weekly=True), True),
+        (Cycle(24, holidays=as_days(["2024-01-02"])), True),
+        (Cycle(24, weekly=True, holidays=as_days(["2024-01-02"])), False),
+        (Cycle(yearly=True), False),
+    ],
+)
+def test_whether_positions_follow_one_another(cycle, follows_on):
+    step = timedelta(days=1) / cycle.slots
+    times = as_times([datetime(2023, 12, 28) + number * step for number in range(8 * cycle.slots)])
+    positions = cycle.positions(times)
+    assert cycle.follows_on == follows_on
+    assert np.array_equal(positions, cycle.after(positions[:1], len(times))[0]) == follows_on
+
+
+@pytest.mark.parametrize("name", DAY_CLASSES)
+@pytest.mark.parametrize("slots", [1, 3])
+def test_rows_by_loops(name, slots):
+    cycle = Cycle(slots, DAY_CLASSES[name], weekly=True)
+    rows = [DAY_CLASSES[name][day] * slots + slot for day in range(7) for slot in range(slots)]
+    assert cycle.rows.tolist() == rows
+    assert (cycle.length, cycle.n_rows) == (7 * slots, max(rows) + 1)
+
+
+def test_after_by_loops():
+    cycle = Cycle(4, weekly=True)
+    found = cycle.after(np.array([0, 26]), length=3, skip=1)
+    assert found.tolist() == [[1, 2, 3], [27, 0, 1]]
+
+
+def test_clocks_say_slot_weekday_and_day_of_the_year():
+    positions = np.array([0, 5, 47, 167])
+    slot, weekday = Cycle(24, weekly=True).clocks(positions)
+    assert (slot.tolist(), weekday.tolist()) == ([0, 5, 23, 23], [0, 0, 1, 6])
+    assert [each.tolist() for each in Cycle(24).clocks(positions % 24)] == [[0, 5, 23, 23]]
+    assert [each.tolist() for each in Cycle(yearly=True).clocks(positions)] == [positions.tolist()]
+    assert Cycle().clocks(np.zeros(3, dtype=int)) == []
+
+
+def test_compatible_positions_by_loops():
+    cycle = Cycle(3, weekly=True)
+    slot, weekday = np.array([0, 2]), np.array([6, 1])
+    for given_slot, given_weekday in ((slot, weekday), (slot, None), (None, weekday)):
+        fits = cycle.compatible(given_slot, given_weekday)
+        for window in range(2):
+            for place in range(21):
+                by_slot = given_slot is None or place % 3 == slot[window]
+                by_day = given_weekday is None or place // 3 == weekday[window]
+                assert fits[window, place] == (by_slot and by_day)
+
+
+def test_without_a_week_the_weekday_does_not_matter():
+    fits = Cycle(3).compatible(np.array([1]), np.array([4]))
+    assert fits.tolist() == [[False, True, False]]
+
+
+def test_the_circle_is_that_of_the_day_or_else_of_the_week_or_year():
+    def angle(cycle, position):
+        x, y = cycle.circle(np.array(position), 1.0)
+        return np.arctan2(x, y) % (2 * np.pi)
+
+    assert angle(Cycle(24, weekly=True), 24 + 6) == pytest.approx(np.pi / 2, abs=1e-6)
+    assert angle(Cycle(weekly=True), 1) == pytest.approx(2 * np.pi / 7, abs=1e-6)
+    assert angle(Cycle(yearly=True), 183) == pytest.approx(np.pi, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cycle", "words"),
+    [
+        (Cycle(), ""),
+        (Cycle(24), ", 24 slots a day"),
+        (Cycle(24, DAY_CLASSES["weekdays, weekend"]), ", 24 slots a day, weekdays, weekend"),
+        (Cycle(1, DAY_CLASSES["each day of the week"]), ", each day of the week"),
+        (Cycle(yearly=True), ", days of the year"),
+    ],
+)
+def test_words(cycle, words):
+    assert cycle.words == words
+
+
+@pytest.mark.parametrize("classes", [(0,) * 6, (0, 0, 0, 0, 0, 0, 2), (1,) * 7])
+def test_classes_without_a_gap_are_needed(classes):
+    with pytest.raises(InputError, match="day_classes must be seven numbers"):
+        Cycle(24, classes)
+
+
+# Holidays
+
+
+@pytest.mark.parametrize(
+    "day",
+    ["2024-12-25", "2024-12-25T23:00", datetime(2024, 12, 25), np.datetime64("2024-12-25"), datetime(2024, 12, 25, 9)],
+)
+def test_days_in_many_forms(day):
+    assert as_days([day, day]).tolist() == [datetime(2024, 12, 25).date()]
+
+
+@pytest.mark.parametrize(
+    "holidays",
+    ["2024-12-25", None, 5, ["x"], [None], ["NaT"], ["2024-12"], ["2024"], [20241225], ["25.12.2024"], ["9999-01-01"]],
+)
+def test_what_is_not_a_list_of_days_is_refused(holidays):
+    with pytest.raises(InputError, match="holidays must be"):
+        as_days(holidays)
+
+
+# State
+
+
+@pytest.mark.parametrize(
+    "cycle",
+    [
+        Cycle(),
+        Cycle(24, weekly=True),
+        Cycle(yearly=True),
+        Cycle(96, DAY_CLASSES["weekdays, weekend"], holidays=as_days(["1969-05-01", "2024-12-25"])),
+    ],
+)
+def test_the_state_gives_the_same_cycle(cycle):
+    again = Cycle.from_state(cycle.state())
+    for name in ("slots", "day_classes", "weekly", "yearly"):
+        assert getattr(again, name) == getattr(cycle, name)
+    np.testing.assert_array_equal(again.holidays, cycle.holidays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slots", 0),
+        ("slots", 2000),
+        ("day_classes", [0] * 6),
+        ("day_classes", [0, 0, 0, 0, 0, 0, 0.5]),
+        ("day_classes", [0, 0, 0, 0, 0, 0, 1e300]),
+        ("weekly", 1),
+        ("yearly", None),
+    ],
+)
+def test_damaged_facts_are_refused(name, value):
+    state = Cycle(24).state()
+    with pytest.raises(DataError, match="damaged"):
+        Cycle.from_state(State({**state.facts, name: value}, state.arrays, source="plant"))
+
+
+@pytest.mark.parametrize("days", [np.array([1 << 40]), np.array([0.5]), np.zeros((1, 1), dtype=np.int64)])
+def test_damaged_holidays_are_refused(days):
+    state = Cycle(24).state()
+    with pytest.raises(DataError, match="damaged"):
+        Cycle.from_state(State(state.facts, {"holidays": days}, source="plant"))
