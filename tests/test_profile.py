@@ -1,4 +1,4 @@
-"""The profile by class of day and slot of the day."""
+"""The profile by class of day and slot of the day, or by day of the year."""
 
 import numpy as np
 import pytest
@@ -119,3 +119,90 @@ def test_a_variable_without_readings_has_no_influence():
     assert np.isfinite(profile.center).all()
     assert (profile.spread > 0).all()
     np.testing.assert_array_equal(profile.center[:, :2], Profile.fit(values, times).center)
+
+
+# The year
+
+
+def days(years, start="2021-01-01"):
+    return np.datetime64(start) + np.arange(round(365.25 * years))
+
+
+def seasonal_days(times, seed=0, height=3.0):
+    """A wave over the year with noise; the days of the year by Python's calendar."""
+    day = np.array([date.timetuple().tm_yday for date in times.astype(object)])
+    noise = np.random.default_rng(seed).normal(size=(len(times), 2))
+    return 20 + height * np.sin(2 * np.pi * day / 366)[:, None] + noise
+
+
+@pytest.mark.parametrize("years", [2, 3, 5])
+def test_seasonal_days_choose_the_year(years):
+    times = days(years)
+    profile = Profile.fit(seasonal_days(times), times)
+    assert profile.cycle.yearly
+    assert profile.center.shape == (366, 2)
+    summer, winter = (profile.usual(np.array([day], dtype="datetime64[D]"))[0] for day in ("2030-04-01", "2030-10-01"))
+    np.testing.assert_allclose(summer, 23, atol=0.6)
+    np.testing.assert_allclose(winter, 17, atol=0.6)
+
+
+def test_the_year_is_the_mean_over_the_days_around():
+    times = days(3)
+    values = seasonal_days(times)
+    values[np.random.default_rng(1).random(values.shape) < 0.1] = np.nan
+    profile = Profile.fit(values, times)
+    day = [date.timetuple().tm_yday - 1 for date in times.astype(object)]
+    for row in (0, 7, 59, 200, 360, 365):
+        near = [step for step in range(len(times)) if min((day[step] - row) % 366, (row - day[step]) % 366) <= 15]
+        np.testing.assert_allclose(profile.center[row], np.nanmean(values[near], axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_walk_does_not_choose_the_year(seed):
+    times = days(3)
+    walk = np.cumsum(np.random.default_rng(seed).normal(size=(len(times), 2)), axis=0)
+    assert not Profile.fit(walk, times).cycle.yearly
+
+
+def test_less_than_two_years_do_not_choose_the_year():
+    times = days(1.9)
+    assert not Profile.fit(seasonal_days(times), times).cycle.yearly
+
+
+def test_a_season_that_only_one_year_has_does_not_choose_the_year():
+    times = days(2)
+    values = seasonal_days(times, height=6.0)
+    values[366:] = 20 + np.random.default_rng(2).normal(size=values[366:].shape)
+    assert not Profile.fit(values, times).cycle.yearly
+
+
+def test_daily_steps_tell_the_days_of_the_week_apart():
+    times = days(0.5)
+    values = np.random.default_rng(0).normal(size=(len(times), 1)) / 3
+    values[[date.weekday() >= 5 for date in times.astype(object)]] += 4
+    cycle = Profile.fit(values, times).cycle
+    assert (cycle.slots, cycle.day_classes) == (1, WEEKEND)
+
+
+# Missing readings
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("known", [0, 30])
+@pytest.mark.parametrize("step", ["h", "D"])
+def test_hardly_any_reading_gives_a_plain_cycle(known, step):
+    times = np.datetime64("2020-01-01") + np.arange(1000) * np.timedelta64(1, step)
+    values = np.full((1000, 2), np.nan)
+    values[:known] = np.random.default_rng(0).normal(size=(known, 2))
+    profile = Profile.fit(values, times)
+    assert profile.cycle.day_classes == WEEKDAYS
+    assert not profile.cycle.yearly
+    assert np.isfinite(profile.center).all()
+    assert (profile.spread > 0).all()
+
+
+def test_hours_at_half_past_have_a_row_each():
+    times = hours(5) + np.timedelta64(30, "m")
+    values = (np.arange(len(times)) % 24.0)[:, None]
+    profile = Profile.fit(values, times)
+    assert sorted(profile.center[:, 0].round(6).tolist()) == list(range(24))

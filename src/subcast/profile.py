@@ -18,6 +18,7 @@ _FLOOR = 0.3  # the spread in any row is at least this share of the variable's o
 _LEAST_WEEKS = 4  # weeks of data that are needed to tell days apart
 _LEAST_YEARS = 2  # years of data that are needed for a yearly profile
 _CLEAR_GAIN = 0.1  # share of the error by which a yearly profile must reduce it in each half of the years
+_NEGLIGIBLE = 1e-6  # error in units of the spread: smaller differences are rounding
 _DAY = np.timedelta64(1, "D")
 
 
@@ -121,7 +122,7 @@ def choose_day_classes(normal: NDArray[np.floating[Any]], times: NDArray[np.date
     best = min(errors, key=lambda by_week: float(by_week.mean()))
     for each, by_week in zip(cycles, errors, strict=True):
         losses = by_week - best
-        if losses.mean() <= losses.std(ddof=1) / np.sqrt(len(losses)):
+        if losses.mean() <= losses.std(ddof=1) / np.sqrt(len(losses)) + _NEGLIGIBLE:
             return each
     return cycles[0]
 
@@ -130,16 +131,15 @@ def yearly_is_clear(normal: NDArray[np.floating[Any]], times: NDArray[np.datetim
     """Return whether the days of the year clearly predict the other years, in the even and in the odd years alike."""
     first = times[0].astype("datetime64[D]")
     year = np.asarray((times - first) / _DAY / 365.2425).astype(np.int64)
-    if (times[-1] - times[0]) / _DAY < _LEAST_YEARS * 365:
+    if (times[-1] - times[0]) / _DAY + 1 < _LEAST_YEARS * 365:
         return False
-    gains = []
+    gains, week = [], _weeks(times)
     for parity in (0, 1):
-        rows = year % 2 == parity
-        errors = [
-            _errors_by_week(normal, times, cycle, _weeks(times), year % 2, only=rows).mean()
+        plain, yearly = (
+            _errors_by_week(normal, times, cycle, week, year % 2, only=year % 2 == parity)
             for cycle in (Cycle(), Cycle(yearly=True))
-        ]
-        gains.append(1 - errors[1] / errors[0] if errors[0] > 0 else 0.0)
+        )
+        gains.append(1 - yearly.mean() / plain.mean() if len(plain) and plain.mean() > _NEGLIGIBLE else 0.0)
     return min(gains) >= _CLEAR_GAIN
 
 

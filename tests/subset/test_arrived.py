@@ -116,3 +116,76 @@ def test_slots_of_windows_over_a_change_of_summer_time():
         assert arrived.step_slots.tolist() == [hours]
         assert arrived[:1].step_slots.tolist() == [hours]
         assert arrived.slots.tolist() == hours[:1]
+
+
+# Time features without times
+
+
+def weekly_series(features, weeks=6, minute=0):
+    """Hourly readings that are low on weekends."""
+    times = (
+        np.datetime64("2024-01-01") + np.timedelta64(minute, "m") + np.arange(24 * 7 * weeks) * np.timedelta64(1, "h")
+    )
+    weekend = np.array([moment.weekday() >= 5 for moment in times.astype("datetime64[s]").astype(object)])
+    hour = np.arange(len(times)) % 24
+    rng = np.random.default_rng(0)
+    values = (10 + 3 * np.sin(hour / 4) - 5 * weekend)[:, None] + 0.3 * rng.normal(size=(len(times), 3))
+    return Series(values, times=times, freq="h", time_features=features)
+
+
+@pytest.fixture(scope="module", params=[0, 30], ids=["on the hour", "at half past"])
+def weekly(request):
+    series = weekly_series(("time_of_day", "day_of_week"), minute=request.param)
+    return sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(series.windows(6, 3)), series
+
+
+def test_time_of_day_and_day_of_week_give_the_position(weekly):
+    robust, series = weekly
+    assert robust.fitted_.normalizer.cycle.has_classes
+    windows = series.windows(6, 3)
+    found = read(robust, windows.batch().inputs).arrived
+    np.testing.assert_array_equal(found.slots, read(robust, windows).arrived.slots)
+
+
+def test_the_day_is_guessed_among_those_with_the_time_of_day(parts):
+    series = weekly_series(("time_of_day",))
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(series.windows(6, 3))
+    windows = series.windows(6, 3)[::11]
+    known = robust.predict_many(windows, [0, 1])
+    guessed = robust.predict_many(windows.batch().inputs, [0, 1])
+    np.testing.assert_allclose(guessed.mean, known.mean, rtol=1e-4, atol=1e-3)
+
+
+def test_readings_of_variables_that_are_not_present_are_not_used():
+    series = weekly_series(("time_of_day",))
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False, limits=None).fit(series.windows(6, 3))
+    inputs = np.array(series.windows(6, 3).batch().inputs[::17])
+    before = robust.predict_many(inputs, [0])
+    inputs[:, :, 1:, 0] += 20 * np.random.default_rng(0).normal(size=inputs[:, :, 1:, 0].shape)
+    np.testing.assert_array_equal(robust.predict_many(inputs, [0]).mean, before.mean)
+
+
+def test_the_day_of_the_week_alone_gives_the_position_of_daily_windows():
+    times = np.datetime64("2024-01-01") + np.arange(140)
+    weekday = np.arange(140) % 7
+    values = 5.0 * (weekday >= 5)[:, None] + 0.3 * np.random.default_rng(0).normal(size=(140, 3))
+    series = Series(values, times=times, freq="D", time_features=("day_of_week",))
+    windows = series.windows(6, 3)
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(windows)
+    assert robust.fitted_.normalizer.cycle.has_classes
+    found = read(robust, windows.batch().inputs).arrived
+    assert found.slots.tolist() == weekday[: len(windows)].tolist()
+
+
+def test_steps_of_windows_across_the_year_have_their_own_days():
+    times = np.datetime64("2019-01-01") + np.arange(365 * 4)
+    day = np.array([date.timetuple().tm_yday for date in times.astype(object)])
+    values = 3 * np.sin(2 * np.pi * day / 366)[:, None] + np.random.default_rng(0).normal(size=(len(day), 2)) / 2
+    series = Series(values, times=times, freq="D")
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(series.windows(6, 3))
+    assert robust.fitted_.normalizer.cycle.yearly
+    windows = series.windows(6, 3)[355:370]
+    for given in (read(robust, windows), read(robust, windows.batch().inputs[..., :1], times=np.array(times[355:370]))):
+        slots = robust.fitted_.slots(given.arrived, 9)
+        for window in range(15):
+            assert (slots[window] + 1).tolist() == day[355 + window : 355 + window + 9].tolist()

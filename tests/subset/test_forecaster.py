@@ -1,4 +1,7 @@
-"""Tests of the errors for wrong arguments: each names the argument and the problem."""
+"""Tests of the errors for wrong arguments, and of experts, assist, holidays and forecasts without the model."""
+
+import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +10,8 @@ import pytest
 import subcast as sc
 from subcast.errors import InputError
 from subcast.series import Series
-from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, last_reading, mixing, walk, waves
+from subcast.subset.completion import complete, weigh_by_distance
+from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, last_reading, learn, mixing, walk, waves
 
 INF = float("inf")
 
@@ -329,3 +333,193 @@ def test_a_level_that_is_too_high_is_refused():
 def test_settings_that_need_moments(wave_parts):
     robust = sc.SubsetForecaster.paper(mixing, progress=False).fit(wave_parts.train)
     refuses(lambda: robust.with_settings(sc.Settings.paper(correction=1.0)), "moments")
+
+
+# The experts
+
+
+def test_a_blend_may_name_the_boosted_expert_where_the_history_is_too_short(wave_parts):
+    """It is the regression then."""
+    train, val, test = wave_parts
+    rows = ((1.0,) * HORIZON,) * 3
+    boosted, linear = (
+        sc.SubsetForecaster(mixing, progress=False, neighbors=5, ridge=0.1, blend={name: rows}).fit(train, val)
+        for name in ("boosted", "linear")
+    )
+    found, expected = (each.predict_many(test[:3], [0, 1, 2]).mean for each in (boosted, linear))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_where_the_history_is_too_short_there_is_no_boosted_expert(tuned):
+    assert "boosted" not in tuned.fitted_.experts
+
+
+def test_the_boosted_expert_is_trained_where_the_history_is_long(boosted_wrapper):
+    assert boosted_wrapper.fitted_.experts["boosted"].models is not None
+
+
+# assist
+
+
+@pytest.fixture(scope="module")
+def assisting(boosted_wrapper):
+    settings = boosted_wrapper.settings_
+    return boosted_wrapper.with_settings(replace(settings, assist="always"))
+
+
+def test_by_default_complete_windows_get_the_forecast_of_the_model(boosted_wrapper, boosted_parts):
+    windows = boosted_parts.test[:6]
+    mean = boosted_wrapper.predict_many(windows).mean
+    np.testing.assert_array_equal(mean, boosted_wrapper.fitted_.run(windows.batch().inputs))
+
+
+def test_with_assist_the_experts_help_with_complete_windows_too(assisting, boosted_wrapper, boosted_parts):
+    windows = boosted_parts.test[:6]
+    everything = np.arange(3)
+    fitted, settings = assisting.fitted_, assisting.settings_
+    arrived = fitted.arrive(windows)
+    neighbors = fitted.retrieve(arrived, everything, settings.neighbors, settings.exponent)
+    done = complete(fitted, settings, arrived, everything, neighbors, weigh_by_distance(neighbors, settings))
+    expected = fitted.run(windows.batch().inputs)
+    for name in ("specialist", "linear", "boosted"):
+        expected = 0.7 * expected + 0.3 * fitted.experts[name].forecast(done, everything)
+    mean = assisting.predict_many(windows).mean
+    np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)
+    assert np.abs(mean - boosted_wrapper.predict_many(windows).mean).max() > 0.01
+
+
+def test_with_assist_one_row_more_is_tuned(wave_parts, learned):
+    train, val, test = wave_parts
+    robust = sc.SubsetForecaster(learned, progress=False, assist="always", neighbors=5, correction=0.5, exponent=0.5)
+    robust.fit(train, val)
+    assert robust.settings_.shares == (0.15, 0.5, 0.85, 1.0)
+    assert all(len(rows) == 4 for rows in robust.settings_.blend.values())
+    bounds = robust.predict_many(test[:4]).bounds
+    assert np.isfinite(bounds).all()
+
+
+def test_assist_and_a_blend_can_be_given_together():
+    blend = ((0.5,) * HORIZON,) * 3
+    robust = sc.SubsetForecaster(mixing, assist="always", blend=blend)
+    assert robust.settings_.shares == (0.15, 0.5, 0.85)
+    assert robust.settings_.blend == {"specialist": blend}
+
+
+# Without the model
+
+
+def test_without_the_model_it_is_never_run(boosted_parts, boosted_wrapper, wave_parts):
+    for wrapper, windows in ((boosted_wrapper, boosted_parts.test), (None, wave_parts.test)):
+        counter = Counting(learn(boosted_parts.train)) if wrapper else Counting()
+        if wrapper is None:  # the published method runs the model for each neighbor
+            wrapper = sc.SubsetForecaster.paper(counter, progress=False).fit(wave_parts.train)
+        else:
+            wrapper = copy.copy(wrapper)
+            wrapper._fitted = replace(wrapper.fitted_, model=adapt_like(wrapper, counter))
+        alone = wrapper.without_model()
+        before = counter.windows
+        for present in (None, [0], [0, 1]):
+            forecast = alone.predict_many(windows[:4], present, absent=True)
+            assert np.isfinite(forecast.mean).all()
+        alone.predict(windows.series.to_frame().iloc[:LOOKBACK])
+        assert counter.windows == before
+        wrapper.predict_many(windows[:4], [0])
+        assert counter.windows > before
+
+
+def adapt_like(wrapper, model):
+    """A model in the form that the wrapper's model has."""
+    from subcast.adapters import adapt
+
+    sizes = {"lookback": wrapper.lookback, "horizon": wrapper.horizon, "variables": wrapper.variables}
+    return adapt(model, n_features=1, **sizes)
+
+
+def test_without_the_model_the_shares_are_those_that_tuning_chose(wave_parts, learned):
+    train, val, test = wave_parts
+    robust = sc.SubsetForecaster(learned, progress=False, neighbors=5, correction=0.5, exponent=0.5).fit(train, val)
+    alone = robust.without_model()
+    part = next(part for part in robust.report_["tried"] if part["part"] == "shares without the model")
+    rows = {name: tuple(map(tuple, own)) for name, own in part["rows"].items()}
+    assert alone.settings_.blend == {"specialist": ((1.0,) * HORIZON,) * 3, **rows}
+    assert alone.settings_.blend_of(absent=False).rest(0.4).tolist() == [0] * HORIZON
+    assert robust.settings_.assist == "missing"  # the wrapper itself stays as it was
+    assert np.abs(alone.predict_many(test[:9]).mean - robust.predict_many(test[:9]).mean).max() > 1e-3
+
+
+def test_without_the_model_and_without_tuning_the_specialist_forecasts(wave_parts):
+    train, _, test = wave_parts
+    robust = sc.SubsetForecaster(mixing, settings=sc.Settings(), progress=False).fit(train)
+    specialist = robust.with_settings(replace(robust.settings_, blend=((1.0,) * HORIZON,) * 3, assist="always"))
+    found, expected = (each.predict_many(test[:4], [0, 2]).mean for each in (robust.without_model(), specialist))
+    np.testing.assert_array_equal(found, expected)
+
+
+# Holidays
+
+
+def weekly_hours(weeks, holidays=(), seed=0):
+    """Hourly readings, low on weekends and on holidays."""
+    times = np.datetime64("2024-01-01") + np.arange(24 * 7 * weeks) * np.timedelta64(1, "h")
+    moments = times.astype("datetime64[s]").astype(object)
+    free = np.array([moment.weekday() >= 5 or str(moment.date()) in holidays for moment in moments])
+    wave = 10 + 3 * np.sin(2 * np.pi * (np.arange(len(times)) % 24) / 24)
+    noise = 0.3 * np.random.default_rng(seed).normal(size=(len(times), 3))
+    return Series((wave - 5 * free)[:, None] + noise, times=times, freq="h")
+
+
+@pytest.fixture(scope="module")
+def on_holidays():
+    """A wrapper that knows a holiday of the training and one to come."""
+    train = weekly_hours(5, ("2024-01-17",)).windows(LOOKBACK, HORIZON)
+    blend = {"linear": ((1.0,) * HORIZON,) * 3}
+    days = ["2024-01-17", "2024-02-14"]
+    robust = sc.SubsetForecaster(last_reading, progress=False, holidays=days, blend=blend, assist="always")
+    return robust.fit(train)
+
+
+def midnight_window(day):
+    """A usual window at the end of the day before, whose steps ahead are the first of the day."""
+    steps = np.datetime64(day) - np.arange(LOOKBACK, 0, -1) * np.timedelta64(1, "h")
+    moments = steps.astype("datetime64[s]").astype(object)
+    readings = [[10 + 3 * np.sin(2 * np.pi * moment.hour / 24)] * 3 for moment in moments]
+    return pd.DataFrame(readings, index=pd.DatetimeIndex(steps), columns=["0", "1", "2"])
+
+
+def test_a_holiday_is_forecast_like_a_sunday(on_holidays):
+    names = list(on_holidays.variables)
+    means = {}
+    for day in ("2024-02-14", "2024-02-21"):  # two Wednesdays, the first a holiday
+        means[day] = on_holidays.predict(midnight_window(day).set_axis(names, axis=1)).mean
+    np.testing.assert_allclose(means["2024-02-21"][0], 10, atol=1)
+    assert (means["2024-02-14"] < means["2024-02-21"] - 3).all()
+    usual = on_holidays.fitted_.normalizer
+    sunday = usual.center[usual.cycle.rows[6 * 24 + 1]]
+    np.testing.assert_allclose(means["2024-02-14"][1], sunday, atol=1)
+
+
+def test_holidays_are_saved_and_loaded(on_holidays, tmp_path):
+    on_holidays.save(tmp_path / "plant")
+    again = sc.load(tmp_path / "plant", model=last_reading)
+    assert again.settings_.holidays == ("2024-01-17", "2024-02-14")
+    window = midnight_window("2024-02-14").set_axis(list(again.variables), axis=1)
+    np.testing.assert_array_equal(again.predict(window).mean, on_holidays.predict(window).mean)
+
+
+def test_a_stream_and_a_batch_over_a_holiday_are_like_predict(on_holidays):
+    series = weekly_hours(7, ("2024-01-17", "2024-02-14"))
+    frame, first = series.to_frame(), (31 + 13) * 24 - 9
+    windows = series.windows(LOOKBACK, HORIZON)[first : first + 14]
+    batch = on_holidays.predict_many(windows, [0, 2])
+    feed = on_holidays.stream()
+    for number, (time, row) in enumerate(frame.iloc[first : first + LOOKBACK + 13, [0, 2]].iterrows()):
+        pushed = feed.push(row, time)
+        if pushed is not None:
+            own = on_holidays.predict(frame.iloc[first + number - LOOKBACK + 1 : first + number + 1, [0, 2]]).mean
+            np.testing.assert_allclose(pushed.mean, own, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(batch.mean[number - LOOKBACK + 1], own, rtol=1e-5, atol=1e-5)
+
+
+def test_holidays_cannot_be_changed_after_fit(on_holidays):
+    settings = replace(on_holidays.settings_, holidays=())
+    refuses(lambda: on_holidays.with_settings(settings), "holidays", "fit a new wrapper")

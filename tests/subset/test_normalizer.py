@@ -224,3 +224,57 @@ def test_guess_slots_of_a_batch_equals_guess_slots_of_each_window():
 def test_guess_slots_without_a_profile():
     space = Normalizer(np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32), Cycle())
     assert space.guess_slots(np.ones((5, 6, 2)), np.arange(2)).tolist() == [0] * 5
+
+
+def random_profile(cycle, n=2, seed=0):
+    rng = np.random.default_rng(seed)
+    center = rng.normal(size=(cycle.n_rows, n)).astype(np.float32)
+    return Normalizer(center, rng.uniform(0.5, 2, size=center.shape).astype(np.float32), cycle)
+
+
+@pytest.mark.parametrize(
+    "cycle", [Cycle(4), Cycle(3, (0, 0, 0, 0, 0, 1, 1)), Cycle(3, weekly=True), Cycle(yearly=True)]
+)
+@pytest.mark.parametrize("chunk", [1 << 22, 30])
+def test_guess_slots_against_loops(cycle, chunk, monkeypatch):
+    monkeypatch.setattr("subcast.subset.normalizer._CHUNK", chunk)
+    space = random_profile(cycle, n=3)
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(5, 4, 2))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    possible = rng.random((5, cycle.length)) < 0.5
+    possible[:, 1] = True
+    variables = [2, 0]
+    for allowed in (None, possible):
+        expected = []
+        for window in range(5):
+            distances = []
+            for position in range(cycle.length):
+                total = 0.0
+                for step in range(4):
+                    row = cycle.rows[(position + step) % cycle.length]
+                    for column, variable in enumerate(variables):
+                        value = values[window, step, column]
+                        if value == value:
+                            total += abs(value - space.center[row, variable]) / space.spread[row, variable]
+                distances.append(round(total, 4) if allowed is None or allowed[window, position] else np.inf)
+            expected.append(distances.index(min(distances)))
+        assert space.guess_slots(values, np.array(variables), allowed).tolist() == expected
+
+
+@pytest.mark.parametrize("unit", [1e-28, 1.0, 1e25])
+def test_levels_against_loops(unit):
+    space = random_profile(Cycle(5))
+    scaled = Normalizer(space.center * np.float32(unit), space.spread * np.float32(unit), Cycle(5))
+    for variable in range(2):
+        center = [float(value) * unit for value in space.center[:, variable]]
+        mean = sum(center) / 5
+        square = (
+            sum(
+                (value - mean) ** 2 + (float(s) * unit) ** 2
+                for value, s in zip(center, space.spread[:, variable], strict=True)
+            )
+            / 5
+        )
+        assert scaled.levels[0][variable] == pytest.approx(mean, rel=1e-4)
+        assert scaled.levels[1][variable] == pytest.approx(square**0.5, rel=1e-4)

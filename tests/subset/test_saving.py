@@ -17,6 +17,7 @@ from sealed import change_array, change_blob, change_facts, page_of
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.storage import folders, pages
 from subcast.storage.state import State
+from subcast.subset.experts import Boosted
 from subcast.subset.saving import KIND
 from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, hidden, learn, mixing, waves
 
@@ -761,3 +762,60 @@ def test_processes_that_load_while_another_saves(parts, tmp_path):
     assert [process.returncode for process in readers] == [0, 0]
     assert min(int(process.communicate()[0]) for process in readers) == 3
     assert len(list(folder.iterdir())) == len(folders.open_state(folder, KIND).arrays) + 1
+
+
+# Boosted trees
+
+
+@pytest.fixture(scope="module")
+def boosted_saved(boosted_wrapper, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "boosted"
+    boosted_wrapper.save(folder)
+    return folder
+
+
+def test_boosted_trees_round_trip(boosted_wrapper, boosted_saved, boosted_parts):
+    again = sc.load(boosted_saved, model=boosted_wrapper.fitted_.model)
+    assert_same(boosted_wrapper, again, boosted_parts.test[:5], sets=([1], [0, 2]))
+    alone, expected = (each.without_model().predict_many(boosted_parts.test[:5]) for each in (again, boosted_wrapper))
+    assert alone.mean.tobytes() == expected.mean.tobytes()
+
+
+@pytest.mark.parametrize("trees", ["left", "level"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("left", lambda left: np.where(left > 0, 10**6, left).astype(np.int32)),
+        ("left", lambda left: np.zeros_like(left)),  # leads back to the root
+        ("right", lambda right: -right),
+        ("left", lambda left: left[:-1]),
+        ("feature", lambda feature: np.where(feature >= 0, 10**6, feature).astype(np.int32)),
+        ("value", set_to(0, np.nan)),
+        ("threshold", set_to(0, np.nan)),
+        ("roots", set_to(0, 10**6)),
+        ("value", lambda value: value.astype(np.float32)),
+    ],
+)
+def test_damaged_trees_are_refused_with_new_checksums(boosted_saved, boosted_wrapper, tmp_path, trees, name, change):
+    copy = Path(shutil.copytree(boosted_saved, tmp_path / "copy"))
+    change_array(copy, KIND, f"fitted.expert_boosted.{trees}.{name}", change)
+    with pytest.raises(DataError) as error:
+        sc.load(copy, model=boosted_wrapper.fitted_.model)
+    assert_one_sentence(error, "copy")
+
+
+@pytest.mark.parametrize("count", [2, 10**6])
+def test_trees_of_another_number_of_features_are_refused(boosted_saved, boosted_wrapper, tmp_path, count):
+    copy = Path(shutil.copytree(boosted_saved, tmp_path / "copy"))
+    change_facts(copy, KIND, "fitted.expert_boosted.level.n_features", count)
+    with pytest.raises(DataError) as error:
+        sc.load(copy, model=boosted_wrapper.fitted_.model)
+    assert_one_sentence(error, "copy")
+
+
+def test_a_state_with_half_of_the_trees_is_refused(boosted_wrapper):
+    state = boosted_wrapper.fitted_.experts["boosted"].state()
+    arrays = {name: array for name, array in state.arrays.items() if not name.startswith("level")}
+    facts = {name: fact for name, fact in state.facts.items() if name != "level"}
+    with pytest.raises(DataError, match="level"):
+        Boosted.from_state(State(facts, arrays, source="plant"))

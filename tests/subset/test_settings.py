@@ -71,6 +71,11 @@ def test_the_published_settings():
         ({"weighting": "softly"}, ("weighting", "'softly'", "rank")),
         ({"weighting": "forecast"}, ("weighting", "pool=False")),
         ({"center": "mode"}, ("center", "'mode'")),
+        ({"assist": "never"}, ("assist", "'never'", "missing", "always")),
+        ({"assist": True}, ("assist", "True")),
+        ({"holidays": "2024-12-25"}, ("holidays", "'2024-12-25'", "list")),
+        ({"holidays": ["2024-13-01"]}, ("holidays", "'2024-13-01'")),
+        ({"holidays": None}, ("holidays", "None")),
         ({"blend": ((0.5, 0.5, 0.5),)}, ("blend", "3")),
     ],
     ids=str,
@@ -96,3 +101,18 @@ def test_unknown_stored_settings():
     with pytest.raises(InputError) as error:
         Settings.from_dict({"neighbours": 3})
     assert_one_sentence(error, "neighbours")
+
+
+def test_holidays_are_days_in_order_and_survive_json():
+    given = Settings(holidays=[np.datetime64("2024-12-25"), "2024-01-01T10:00", "2024-12-25"])
+    assert given.holidays == ("2024-01-01", "2024-12-25")
+    assert Settings.from_dict(json.loads(json.dumps(given.to_dict()))) == given
+
+
+def test_with_assist_the_experts_keep_their_share_with_all_variables_present():
+    rows = ((0.4, 0.2), (0.2, 0.2), (0.2, 0.6))
+    missing, always = (Settings(blend=rows, assist=assist).blend_of(absent=False) for assist in ("missing", "always"))
+    assert missing.share_of("specialist", 1.0).tolist() == [0, 0]
+    assert always.share_of("specialist", 1.0).tolist() == [0.2, 0.6]
+    assert missing.rest(1.0).tolist() == [1, 1]
+    assert always.rest(1.0).tolist() == [0.8, 0.4]

@@ -8,8 +8,9 @@ import pytest
 import subcast as sc
 from subcast.errors import FitWarning
 from subcast.series import Series
+from subcast.subset.shares import parts_of_rows
 from subcast.subset.validation import split_validation
-from subset.examples import HORIZON, LOOKBACK, last_reading, mixing, walk, waves
+from subset.examples import HORIZON, LOOKBACK, few_trees, last_reading, mixing, walk, waves
 
 SHARES = (0.6, 0.2, 0.2)
 
@@ -293,3 +294,99 @@ def test_missing_readings_in_training_and_validation(walk_parts):
     found = robust.predict_many(test, [0, 3], absent=True)
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.bounds).all()
+
+
+# Shares of the experts
+
+
+def parts_by_step(robust, share):
+    """The part of each expert at each step, {name: [h]}, for one of the shares of variables present."""
+    settings = robust.settings_
+    by_step = [parts_of_rows(settings.blend, share, step) for step in range(robust.horizon)]
+    return {name: [parts[name] for parts in by_step] for name in by_step[0]}
+
+
+def noise(x):
+    """A useless model: numbers that have nothing to do with the readings."""
+    return 50 * np.sin(1e3 * x[:, -1:, :, 0] * np.arange(1, HORIZON + 1)[None, :, None])
+
+
+class Seeing:
+    """A perfect model of a series: it finds each window by its last readings and returns what follows."""
+
+    def __init__(self, series):
+        self.series, values = series, series.values
+        self.places = {values[place].tobytes(): place for place in range(LOOKBACK, len(values))}
+        self.steps = np.arange(1, HORIZON + 1)
+
+    def __call__(self, x):
+        places = [self.places.get(np.float32(row).tobytes()) for row in x[:, -1, :, 0]]
+        last = len(self.series) - HORIZON - 1
+        return np.stack(
+            [
+                self.series.values[min(place, last) + self.steps] if place is not None else x[number, -HORIZON:, :, 0]
+                for number, place in enumerate(places)
+            ]
+        )
+
+
+@pytest.fixture(scope="module")
+def boosted_windows():
+    return waves(n=3, steps=1500).split(LOOKBACK, HORIZON, shares=(0.75, 0.12, 0.13))
+
+
+def tuned_for_shares(parts, model, **options):
+    with few_trees():
+        return fitted(parts.train, parts.val, model, neighbors=5, correction=0.0, exponent=0.5, ridge=0.1, **options)
+
+
+@pytest.mark.filterwarnings("ignore::subcast.errors.FitWarning")
+@pytest.mark.parametrize("metric", ["mae", "rmse"])
+def test_a_useless_model_gets_almost_no_share(boosted_windows, metric):
+    robust = tuned_for_shares(boosted_windows, noise, metric=metric)
+    assert "boosted" in robust.fitted_.experts
+    for share in range(3):
+        parts = parts_by_step(robust, share)
+        assert list(parts) == ["model", "specialist", "linear", "boosted"]
+        assert max(parts["model"]) <= 0.05
+        np.testing.assert_allclose(np.sum(list(parts.values()), axis=0), 1, atol=1e-3)
+
+
+def test_a_perfect_model_gets_the_largest_share():
+    """With all but one of many variables present; with few present no model can be perfect."""
+    parts = waves(n=8, steps=600).split(LOOKBACK, HORIZON, shares=SHARES)
+    robust = fitted(
+        parts.train, parts.val, Seeing(parts.val.series), shares=(1.0,), assist="always", neighbors=5, correction=0.0,
+        exponent=0.5,
+    )  # fmt: skip
+    own = parts_by_step(robust, 0)
+    assert min(own["model"]) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore::subcast.errors.FitWarning")
+def test_the_report_has_the_shares_with_and_without_the_model(walk_parts):
+    robust = fitted(walk_parts.train, walk_parts.val, neighbors=5, correction=0.5, exponent=0.5)
+    tried = {part["part"]: part for part in robust.report_["tried"] if "rows" in part}
+    assert list(tried) == ["shares", "shares without the model"]
+    assert list(tried["shares"]["error_alone"]) == ["model", "specialist", "linear"]
+    assert list(tried["shares without the model"]["error_alone"]) == ["specialist", "linear"]
+    for part in tried.values():
+        assert part["error"] <= min(part["error_alone"].values()) * 1.05
+        assert part["error"] <= part["error_of_usual_shares"] * 1.05
+    rows = {name: tuple(map(tuple, own)) for name, own in tried["shares"]["rows"].items()}
+    assert rows == robust.settings_.blend
+
+
+@pytest.mark.filterwarnings("ignore::subcast.errors.FitWarning")
+def test_calibration_and_later_steps_do_not_change_the_trees():
+    """Only the training windows teach the boosted expert."""
+    series = waves(n=3, steps=1500)
+    first = series.split(LOOKBACK, HORIZON, shares=(0.75, 0.12, 0.13))
+    other = changed(series, len(first.train.series), 1500).split(LOOKBACK, HORIZON, shares=(0.75, 0.12, 0.13))
+    states = []
+    for parts in (first, other):
+        robust = tuned_for_shares(parts, mixing, limits=None)
+        states.append(robust.fitted_.experts["boosted"].state())
+    assert states[0].facts == states[1].facts
+    for name, array in states[0].arrays.items():
+        np.testing.assert_array_equal(array, states[1].arrays[name])

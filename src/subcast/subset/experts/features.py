@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,11 +103,13 @@ def crowd_of(readings: NDArray[np.float32], n: int) -> NDArray[np.float32]:
 
     `readings` [b, t, s] are deviations of S, NaN where there is none; `n` is the number of all variables.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no reading is 0, the usual
-        means = [np.nanmean(readings[:, -1], axis=1), np.nanmean(readings[:, -_RECENT:], axis=(1, 2))]
-    present = (~np.isnan(readings)).any(axis=1).sum(axis=1) / n
-    return np.nan_to_num(np.stack([*means, present], axis=1)).astype(np.float32)
+    known = ~np.isnan(readings)
+    values = np.where(known, readings, np.float32(0))
+    means = [  # the mean of no reading is 0, the usual
+        values[:, -steps:].sum(axis=(1, 2)) / np.maximum(known[:, -steps:].sum(axis=(1, 2)), 1)
+        for steps in (1, _RECENT)
+    ]
+    return np.stack([*means, known.any(axis=1).sum(axis=1) / n], axis=1).astype(np.float32)
 
 
 def spread_steps(length: int, most: int) -> NDArray[np.int64]:
