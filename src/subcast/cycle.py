@@ -104,14 +104,17 @@ class Cycle:
         return ", ".join(["", *parts, *([classes] if self.has_classes else [])])
 
     def positions(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
-        """Return the position of each local time; it counts as the nearest slot, maybe midnight of the next day."""
+        """Return the position of each local time.
+
+        A time counts as the nearest slot, maybe midnight of the next day; a day counts as itself, whatever its hour.
+        """
         if self.length == 1:
             return np.zeros(times.shape, dtype=np.int64)
-        nearest = moved_into_slot(times, self.slots)
+        nearest = moved_into_slot(times, self.slots) if self.slots > 1 else times
         if self.yearly:
             days = nearest.astype("datetime64[D]")
             return np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
-        slot = slot_of_day(times, self.slots)
+        slot = slot_of_day(times, self.slots) if self.slots > 1 else np.zeros(times.shape, dtype=np.int64)
         return self.weekdays(nearest) * self.slots + slot if self.weekly else slot
 
     def weekdays(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:

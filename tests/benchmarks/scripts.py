@@ -8,12 +8,17 @@ FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 
 def script(name):
-    """Return a script as a module; scripts import each other by name."""
-    if str(FOLDER) not in sys.path:
-        sys.path.append(str(FOLDER))
+    """Return a script as a module; scripts import each other by name.
+
+    The folder is searched during the import alone: its retrieval.py would hide the tests' folder of that name.
+    """
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        sys.path.append(str(FOLDER))
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(str(FOLDER))
     return sys.modules[name]
