@@ -118,7 +118,7 @@ JOBS = [
     Job("tcn", "traffic-20", preset="default", variant="calendar"),
     Job("tcn", "metr-la-29", preset="default", variant="masked"),
     Job("tcn", "pems-bay-67", preset="default", every=2, epochs=20, variant="masked"),
-    Job("mtgnn", "beijing-pollutants", preset="default", every=4, epochs=12),
+    Job("mtgnn", "beijing-pollutants", preset="default", every=6, epochs=10),
     Job("mtgnn", "pems-bay-67", preset="default", every=4, epochs=20, variant="calendar"),
     Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="identity"),
     Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="hardened"),
