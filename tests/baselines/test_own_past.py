@@ -5,7 +5,7 @@ import pytest
 
 from baselines.examples import HORIZON, LOOKBACK, PRESENT, hourly, parts
 from subcast.baselines import LastValue, OwnPast
-from subcast.baselines.own_past import _interpolated, _last, _spread
+from subcast.baselines.own_past import _last
 from subcast.errors import InputError
 from subcast.series import Series
 
@@ -80,19 +80,12 @@ def test_absolute_loss_forecasts_the_median_and_squared_loss_the_mean():
     assert mean["mae"] < mean["rmse"] - 0.4
 
 
-def test_steps_and_lags_include_the_ends():
-    for horizon in (1, 2, 12, 13, 96, 720):
-        steps = _spread(horizon, 12)
-        assert (steps[0], steps[-1]) == (0, horizon - 1)
-        assert len(steps) <= 12
-        assert (np.diff(steps) > 0).all()
-        assert _last(horizon, 12)[-1] == horizon - 1
-
-
-def test_interpolation_is_linear_between_learned_steps():
-    steps = np.array([0, 2, 6])
-    forecast = np.array([[[0.0], [4.0], [8.0]]])
-    assert _interpolated(forecast, steps, 7)[0, :, 0].tolist() == [0, 2, 4, 5, 6, 7, 8]
+def test_lags_include_the_ends():
+    for lookback in (1, 2, 12, 13, 96, 720):
+        lags = _last(lookback, 12)
+        assert (lags[0], lags[-1]) == (0, lookback - 1)
+        assert len(lags) <= 12
+        assert (np.diff(lags) > 0).all()
 
 
 def test_bad_options_are_refused():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subcast.axes import check_whole
 from subcast.baselines.base import Shape, check_train
 from subcast.baselines.usual import training_profile
-from subcast.boosting import Trees
+from subcast.boosting import Trees, interpolated, spread_steps
 from subcast.calendar import day_of_week, share_of_day
 from subcast.profile import Profile
 from subcast.scaling import Scaler
@@ -95,7 +95,7 @@ class OwnPast:
         """
         check_train(train)
         check_whole("most_rows", most_rows)
-        steps, lags = _spread(train.horizon, _MOST_STEPS), _last(train.lookback, _MOST_LAGS)
+        steps, lags = spread_steps(train.horizon, _MOST_STEPS), _last(train.lookback, _MOST_LAGS)
         scaler = Scaler.fit(train, per_variable=True)
         fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, spans_two_years(train))
         n = train.series.n_variables
@@ -125,7 +125,7 @@ class OwnPast:
             each = [self._forecast(windows, present[i : i + 1], self.trees[v]) for i, v in enumerate(present)]
             normal = np.concatenate(each, axis=2)
         if len(self.steps) < windows.horizon:  # between learned steps the deviation from the usual value is linear
-            deviation = _interpolated(normal - self._usual(windows, present, self.steps), self.steps, windows.horizon)
+            deviation = interpolated(normal - self._usual(windows, present, self.steps), self.steps, windows.horizon)
             normal = deviation + self._usual(windows, present, np.arange(windows.horizon))
         return self.scaler.select(present).inverse(normal)
 
@@ -176,25 +176,6 @@ def spans_two_years(train: Windows) -> bool:
     return bool((times[last] - times[min(train.starts)]) / np.timedelta64(1, "D") >= 2 * _YEAR)
 
 
-def _spread(horizon: int, most: int) -> NDArray[np.int64]:
-    """Return at most `most` of the steps ahead, including the first and the last, denser at the beginning.
-
-    >>> _spread(4, 12), _spread(96, 5)
-    (array([0, 1, 2, 3]), array([ 0,  2,  9, 30, 95]))
-    """
-    if horizon <= most:
-        return np.arange(horizon)
-    return np.unique(np.rint(np.geomspace(1, horizon, most)).astype(np.int64) - 1)
-
-
 def _last(lookback: int, most: int) -> NDArray[np.int64]:
     """Return at most `most` steps of the window, including the last, denser towards the end."""
-    return np.sort(lookback - 1 - _spread(lookback, most))
-
-
-def _interpolated(forecast: NDArray[np.floating[Any]], steps: NDArray[np.int64], horizon: int) -> NDArray[np.float32]:
-    """Return forecasts at all steps, [b, h, s], linear between the given ones [b, steps, s]."""
-    position = np.interp(np.arange(horizon), steps, np.arange(len(steps)))
-    low = np.minimum(position.astype(np.int64), len(steps) - 2)
-    weight = (position - low)[None, :, None]
-    return np.asarray((1 - weight) * forecast[:, low] + weight * forecast[:, low + 1], dtype=np.float32)
+    return np.sort(lookback - 1 - spread_steps(lookback, most))

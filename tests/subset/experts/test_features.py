@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcast.cycle import DAY_CLASSES, Cycle
-from subcast.subset.experts.features import Features, crowd_of, interpolated, spread_steps
+from subcast.subset.experts.features import Features, crowd_of
 from subcast.subset.normalizer import Normalizer
 from twins import experts_twins as twins
 
@@ -97,26 +97,3 @@ def test_crowd_against_loops(t, s, share, seed):
 
 def test_a_window_without_any_reading_has_a_usual_crowd():
     assert crowd_of(np.full((2, 4, 3), np.nan, dtype=np.float32), 5).tolist() == [[0, 0, 0]] * 2
-
-
-@given(st.integers(1, 400), st.integers(2, 30))
-def test_spread_steps(length, most):
-    steps = spread_steps(length, most).tolist()
-    assert steps == sorted(set(steps))
-    assert (steps[0], steps[-1]) == (0, length - 1)
-    assert len(steps) == length if length <= most else len(steps) <= most
-    gaps = np.diff(steps)
-    assert (np.diff(gaps) >= -1).all()  # denser at the beginning, up to rounding
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 30), st.integers(2, 8), st.integers(0, 2**32 - 1))
-def test_interpolated_against_loops(horizon, most, seed):
-    steps = spread_steps(horizon, most)
-    values = np.random.default_rng(seed).normal(size=(2, len(steps), 3))
-    found = interpolated(values, steps, horizon)
-    assert found.shape == (2, horizon, 3)
-    for window in range(2):
-        for column in range(3):
-            expected = twins.interpolated(values[window, :, column].tolist(), steps.tolist(), horizon)
-            np.testing.assert_allclose(found[window, :, column], expected, rtol=1e-5, atol=1e-6)

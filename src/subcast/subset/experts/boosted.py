@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.boosting import LOSSES, Trees
+from subcast.boosting import LOSSES, Trees, interpolated, spread_steps
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.completion import Completed
-from subcast.subset.experts.features import Features, crowd_of, interpolated, spread_steps
+from subcast.subset.experts.features import Features, crowd_of
 from subcast.subset.experts.practice import Practice, Rows, practice_rows
 from subcast.windows import Windows
 
