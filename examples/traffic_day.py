@@ -54,7 +54,7 @@ print(series)
 X, y = flatten(train)  # windows as rows: 12 steps x 16 sensors in, 6 steps x 16 sensors out
 ridge = Ridge(alpha=100).fit(X, y)
 model = from_sklearn(ridge, lookback=12, horizon=6, variables=series.variables)
-robust = sc.SubsetForecaster(model, progress=False).fit(train, val)
+robust = sc.SubsetForecaster(model, effort=0.2, progress=False).fit(train, val)  # 0.2 is quick
 # --8<-- [end:model]
 
 # --8<-- [start:day]

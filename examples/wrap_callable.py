@@ -22,7 +22,7 @@ def fading(x):
 model = from_callable(fading, lookback=12, horizon=12)
 print(model)
 
-robust = sc.SubsetForecaster(model).fit(train, val)
+robust = sc.SubsetForecaster(model, effort=0.2).fit(train, val)  # 0.2 is quick, 1 is the default
 recent = test.series.to_frame().between_time("11:00", "12:50").tail(12)  # the last two hours we know
 forecast = robust.predict(recent[["plant-000", "plant-004", "plant-007"]])
 in_two_hours = forecast.frame.query("step == 12")[["variable", "time", "mean", "lower", "upper"]]

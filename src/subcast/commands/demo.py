@@ -35,14 +35,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class DemoSize:
-    """Sizes of the demo; with the defaults it takes about a minute on two cores."""
+    """Sizes of the demo; with the defaults it takes one to two minutes on two cores."""
 
     n_plants: int = 40
     n_steps: int = 8_640
     epochs: int = 15
     draws: int = 10
     every: int = 6
-    effort: float = 1.0
+    effort: float = 0.3
 
 
 def run_demo(

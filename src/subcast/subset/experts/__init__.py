@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from subcast.errors import InputError
-from subcast.subset.experts.boosted import Boosted
+from subcast.subset.experts.boosted import MOST_ROWS, Boosted
 from subcast.subset.experts.completed_model import CompletedModel
 from subcast.subset.experts.linear import Linear
 from subcast.subset.experts.protocol import Expert
@@ -29,7 +29,7 @@ NEED_OWN_PAST = (Boosted.name,)
 
 
 def all_experts(
-    further: Sequence[Expert], metric: str = "mae", seed: int = 0, *, pool: bool = True
+    further: Sequence[Expert], metric: str = "mae", seed: int = 0, *, effort: float = 1.0, pool: bool = True
 ) -> dict[str, Expert]:
     """Return the experts of a wrapper by name: its own, then copies of the user's.
 
@@ -39,7 +39,7 @@ def all_experts(
     ['model', 'specialist', 'linear', 'boosted']
     """
     own: list[Expert] = [CompletedModel(), Specialist()]
-    own += [Linear(), Boosted(metric, seed)] if pool else []
+    own += [Linear(), Boosted(metric, seed, max(1, round(MOST_ROWS * min(1.0, effort))))] if pool else []
     experts: dict[str, Expert] = {expert.name: expert for expert in own}
     for expert in further:
         if not isinstance(expert, Expert):
