@@ -115,7 +115,7 @@ class TestZones:
     def test_the_daily_profile_is_of_the_wall_clock(self, aware):
         """The shape of the day does not blur over summer and winter."""
         normalizer = aware.fitted_.normalizer
-        assert normalizer.slots == 24
+        assert normalizer.cycle.slots == 24
         hours = np.arange(24)[:, None]
         shape = 20 + 5 * np.sin(2 * np.pi * hours / 24 + np.arange(4))
         np.testing.assert_allclose(normalizer.center, shape, atol=0.05)
