@@ -62,7 +62,18 @@ class TestInAShell:
         assert "Traceback" not in done.stderr
 
 
-VERBS = ["demo", "train", "fit", "forecast", "evaluate", "reproduce", "report", "datasets list", "datasets inspect"]
+VERBS = [
+    "demo",
+    "train",
+    "fit",
+    "forecast",
+    "evaluate",
+    "refresh",
+    "reproduce",
+    "report",
+    "datasets list",
+    "datasets inspect",
+]
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "datasets export"])

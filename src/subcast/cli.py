@@ -319,6 +319,38 @@ def evaluate(
 
 
 @app.command()
+def refresh(
+    folder: options.Wrapper,
+    readings: options.NewReadings,
+    new_only: options.NewOnly = False,
+    output: options.RefreshOutput = None,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Append new readings to a wrapper: further past windows, moments and intervals; nothing is trained.
+
+    The folder is replaced in one step, also while a service reads it.
+
+    Example: `subcast refresh plant october.csv`
+    """
+    with _extras(f"the model in {folder}"):
+        from subcast.commands.refresh import run_refresh, show_refresh
+
+        table = options.table_options(time, id, value, freq, key, decimal, thousands)
+        record = run_refresh(folder, readings, table=table, new_only=new_only, output=output)
+    if as_json:
+        _print_json(record)
+    else:
+        show_refresh(record, output or folder)
+
+
+@app.command()
 def reproduce(
     names: options.Experiments = None,
     listing: options.Listing = False,

@@ -228,7 +228,7 @@ def split_series(
                 f"of {window}: give a longer series (about {_steps_needed(checked_shares, window, gap)} steps), "
                 "a shorter window or other shares"
             )
-    inputs, targets = _inputs_and_targets(series, rules)
+    inputs, targets = inputs_and_targets(series, rules)
     splits = (
         Windows(inputs[first:last], lookback, horizon, target_values=targets[first:last], protocol=rules)
         for first, last in bounds
@@ -246,7 +246,7 @@ def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:
     return train, val, test
 
 
-def _inputs_and_targets(series: Series, rules: DataProtocol) -> tuple[Series, NDArray[np.float32]]:
+def inputs_and_targets(series: Series, rules: DataProtocol) -> tuple[Series, NDArray[np.float32]]:
     """Return inputs and targets under a protocol; each is a copy only where it differs from the readings."""
     inputs, targets = series, series.values
     if rules.missing_code_in_inputs and series.missing_code is not None:

@@ -171,6 +171,16 @@ Rivals = Annotated[
 ]
 RecordOutput = Annotated[Path | None, Option("--output", "-o", help="Write the record to this .json file.")]
 
+# subcast refresh
+
+NewReadings = Annotated[Path, Argument(help=f"File of readings that follow those of the wrapper ({_TABLE_FILE}).")]
+NewOnly = Annotated[
+    bool, Option("--new-only", help="Leave out steps that the wrapper already knows instead of refusing them.")
+]
+RefreshOutput = Annotated[
+    Path | None, Option("--output", "-o", help="Folder to write; by default the wrapper is replaced in one step.")
+]
+
 # subcast reproduce and subcast report
 
 Experiments = Annotated[list[str] | None, Argument(help="Names of experiments, or all.")]

@@ -129,6 +129,69 @@ class WindowBank(CandidateWindows):
             targets=targets,
         )
 
+    def extended(
+        self,
+        values: ArrayLike,
+        starts: ArrayLike,
+        *,
+        shared: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        apart: bool = False,
+    ) -> WindowBank:
+        """Return a bank with further steps and candidates; the candidates of this one keep their numbers.
+
+        Parameters
+        ----------
+        values
+            [t, n], the steps that follow
+        starts
+            the further candidates, counted from the start of the first series of this bank
+        shared
+            [t, g], their further features, if the bank has such
+        targets
+            [t, n], the readings that may follow a window; `values` by default
+        apart
+            whether the steps are a series of their own; else they go on with the last one, and windows may reach from
+            the old steps into the new ones
+
+        Examples
+        --------
+        >>> bank = WindowBank(np.arange(4.0)[:, None], lookback=3)
+        >>> longer = bank.extended(np.array([[4.0], [5.0]]), starts=[2, 3])
+        >>> len(longer), longer.window(3).ravel().tolist()
+        (4, [3.0, 4.0, 5.0])
+        """
+        readings, _ = join_series(values, None)
+        rows, layout, holes = as_rows(readings, shared, None, "none")
+        if layout != self.layout:
+            raise InputError(
+                f"values and shared must have {self.n} variables and {self.f} features in all like the bank, "
+                f"got {layout.n} and {layout.f}"
+            )
+        steps = self.n_steps + rows.shape[1]
+        offsets = np.concatenate([self.offsets if apart else self.offsets[:-1], [steps]])
+        bank = WindowBank.__new__(WindowBank)
+        bank._store(
+            np.concatenate([self.data, rows], axis=1),
+            layout,
+            self.lookback,
+            offsets,
+            check_starts(np.concatenate([self.starts, np.asarray(starts, dtype=np.int64)]), offsets, self.lookback),
+            self._holes | holes,
+            self.names,
+            targets=self._joined_targets(rows, _target_rows(targets, readings)),
+        )
+        return bank
+
+    def _joined_targets(
+        self, rows: NDArray[np.float32], targets: NDArray[np.float32] | None
+    ) -> NDArray[np.float32] | None:
+        """Return the targets of the bank and of further rows; None where both are the readings."""
+        if self.targets is None and targets is None:
+            return None
+        parts = (self._futures[: self.n], rows[: self.n] if targets is None else targets)
+        return np.concatenate(parts, axis=1)
+
     def nearest(
         self,
         windows: ArrayLike,

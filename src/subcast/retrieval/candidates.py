@@ -7,6 +7,7 @@ import threading
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -244,9 +245,14 @@ class CandidateWindows:
     def moments(self, lags: int, first: int = 0, last: int | None = None) -> LagMoments:
         """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1.
 
-        Where the bank has targets, only those are used.
+        Where the bank has targets, only those are used. No product reaches from one series into the next.
         """
-        return LagMoments.fit(np.ascontiguousarray(self._futures[: self.n, first:last].T), lags)
+        end = self.n_steps if last is None else last
+        bounds = [first, *(int(offset) for offset in self.offsets if first < offset < end), end]
+        between = np.full((lags - 1, self.n), np.nan, dtype=np.float32)
+        pieces = [self._futures[: self.n, low:high].T for low, high in pairwise(bounds)]
+        joined = [piece for pair in zip(pieces, [between] * len(pieces), strict=True) for piece in pair][:-1]
+        return LagMoments.fit(np.ascontiguousarray(np.concatenate(joined)), lags)
 
     @property
     def _futures(self) -> NDArray[np.float32]:

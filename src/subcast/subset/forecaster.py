@@ -21,6 +21,7 @@ from subcast.forecast import Forecast
 from subcast.limits import Limits
 from subcast.names import plural
 from subcast.retrieval import Bank, Neighbors
+from subcast.series import Series
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset import saving
@@ -38,6 +39,7 @@ from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, all_experts
 from subcast.subset.experts.practice import Practice, choose_ridge
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
+from subcast.subset.refreshing import refreshed
 from subcast.subset.result import Ahead, ForecastMaker
 from subcast.subset.screened import (
     LEARNED,
@@ -683,6 +685,20 @@ class SubsetForecaster:
         if not settings.pool:  # the published method runs the model for every neighbor
             changes |= {"pool": True, "weighting": "uniform"}
         return self.with_settings(replace(settings, **changes))
+
+    def refresh(self, series: Series) -> SubsetForecaster:
+        """Return a wrapper that also knows later readings: nothing is trained, and the model and settings stay.
+
+        The readings become further candidates of the bank and enter the second moments. The intervals are calibrated
+        on them too, by the wrapper as it was before it knew them. This wrapper is left as it is.
+
+        Parameters
+        ----------
+        series
+            readings that follow those of the bank, at the same rate; a variable that is absent has holes. Steps may be
+            left out in between.
+        """
+        return refreshed(self, series)
 
     # Private helpers
 

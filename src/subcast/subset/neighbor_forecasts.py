@@ -87,6 +87,18 @@ class NeighborForecasts:
             forecasts, known = self._open(shape)
             self._compute(np.flatnonzero(~known), forecasts, known, compute)
 
+    def extended(self, count: int) -> NeighborForecasts:
+        """Return the same forecasts with room for `count` further windows, whose forecasts are not known."""
+        with self._lock:
+            forecasts, known = self._arrays()
+            if forecasts is None or known is None:
+                return NeighborForecasts(progress=self.progress)
+            more = np.zeros((count, *forecasts.shape[1:]), dtype=np.float32)
+            return NeighborForecasts(
+                np.concatenate([forecasts, more]), np.concatenate([known, np.zeros(count, dtype=bool)]),
+                progress=self.progress,
+            )  # fmt: skip
+
     def state(self) -> State | None:
         """Return the state to save; None if no forecast is known."""
         forecasts, known = self._arrays()
