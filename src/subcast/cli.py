@@ -351,6 +351,44 @@ def refresh(
 
 
 @app.command()
+def replay(
+    folder: options.Wrapper,
+    readings: options.ReplayFile,
+    speed: options.Speed = 1.0,
+    kill: options.Kill = None,
+    stick: options.Stick = None,
+    offset: options.Offset = None,
+    drift: options.Drift = None,
+    url: options.ServiceUrl = "http://127.0.0.1:8000",
+    start: options.ReplayStart = "",
+    steps: options.ReplaySteps = None,
+    warm: options.Warm = None,
+    now: options.Now = False,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
+) -> None:
+    """Post the readings of a table to a running service, step by step, with sensors that die, stick or drift.
+
+    Readings keep their own times, for a service with `--clock feed`; with `--now` they get the present time.
+
+    Example: `subcast replay plant readings.csv --speed 600 --kill a,b,c --stick d`
+    """
+    from subcast.commands.replay import ReplayOptions, read_faults, run_replay
+
+    faults = [fault for kind, text in (("kill", kill), ("stick", stick), ("offset", offset), ("drift", drift))
+              for fault in read_faults(kind, text)]  # fmt: skip
+    run_replay(
+        folder, readings, ReplayOptions(url, speed, start, steps, warm, now), faults,
+        options.table_options(time, id, value, freq, key, decimal, thousands),
+    )  # fmt: skip
+
+
+@app.command()
 def reproduce(
     names: options.Experiments = None,
     listing: options.Listing = False,

@@ -181,6 +181,30 @@ RefreshOutput = Annotated[
     Path | None, Option("--output", "-o", help="Folder to write; by default the wrapper is replaced in one step.")
 ]
 
+# subcast replay and subcast sensors
+
+ServiceUrl = Annotated[str, Option("--url", help="Address of the service. Its key is read from SUBCAST_KEY.")]
+ReplayFile = Annotated[Path, Argument(help=f"File of readings to send ({_TABLE_FILE}).")]
+Speed = Annotated[float, Option(help="How many times as fast as the readings happened; 0 as fast as possible.")]
+Kill = Annotated[
+    str | None,
+    Option(help="Sensors that fall silent: a,b,c, or with a step or a time each: a@40,b@2026-05-01T12:00."),
+]
+Stick = Annotated[str | None, Option(help="Sensors that repeat their last reading, as with --kill.")]
+Offset = Annotated[str | None, Option(help="Sensors that jump to an offset of three spreads, as with --kill.")]
+Drift = Annotated[str | None, Option(help="Sensors that drift by three spreads over 72 steps, as with --kill.")]
+ReplayStart = Annotated[str, Option("--start", help="First time to replay; the first of the table by default.")]
+ReplaySteps = Annotated[int | None, Option("--steps", min=1, help="Number of steps to replay; all by default.")]
+Warm = Annotated[
+    int | None, Option(min=0, help="Number of steps in the first request; those of one window by default.")
+]
+Now = Annotated[
+    bool,
+    Option(
+        "--now", help="Send readings with the present time, for a service that goes by the clock; else with their own."
+    ),
+]
+
 # subcast reproduce and subcast report
 
 Experiments = Annotated[list[str] | None, Argument(help="Names of experiments, or all.")]
