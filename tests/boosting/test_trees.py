@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcast.boosting import Trees
-from subcast.boosting.trees import Bins
 from subcast.errors import DataError, InputError
 from subcast.storage.state import State
 from twins.boosting_twins import tree_sum
@@ -31,11 +30,11 @@ def fitted(request):
 def test_predictions_equal_those_of_scikit_learn(fitted):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    trees, rows, target, metric = fitted
+    trees, rows, target, metric = fitted  # of three features all are drawn
     loss = {"mae": "absolute_error", "rmse": "squared_error"}[metric]
     model = HistGradientBoostingRegressor(
-        loss=loss, max_iter=12, max_leaf_nodes=7, learning_rate=0.1, min_samples_leaf=20, max_features=0.7,
-        l2_regularization=1.0, early_stopping=False, random_state=0,
+        loss=loss, max_iter=12, max_leaf_nodes=7, learning_rate=0.1, min_samples_leaf=20, l2_regularization=1.0,
+        early_stopping=False,
     ).fit(rows, target)  # fmt: skip
     np.testing.assert_allclose(trees.predict(rows), model.predict(rows), rtol=1e-5, atol=1e-6)
 
@@ -80,9 +79,40 @@ def test_a_wrong_number_of_features_is_refused(fitted):
         fitted[0].predict(np.zeros((4, 2)))
 
 
-def test_an_unknown_metric_is_refused():
-    with pytest.raises(InputError, match="metric must be one of mae, rmse"):
-        Trees.fit(np.zeros((5, 1)), np.zeros(5), metric="huber")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "huber"}, "metric must be one of mae, rmse, got 'huber'"),
+        ({"quantile": 1.0}, "quantile must lie between 0 and 1, got 1.0"),
+        ({"trees": -1}, "trees must be at least 0, got -1"),
+        ({"leaves": 1}, "leaves must be at least 2, got 1"),
+        ({"leaf_rows": 0}, "leaf_rows must be at least 1, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be more than 0 and at most 1, got 0.0"),
+        ({"rows": np.zeros(5)}, r"rows must be numbers in an array \[r, f\] with at least one row, got shape \(5,\)"),
+        ({"rows": np.zeros((0, 2)), "target": np.zeros(0)}, "rows must be"),
+        ({"target": np.zeros(4)}, r"target must be 5 finite numbers, one for each row, got shape \(4,\)"),
+        ({"target": np.array([0, 1, 2, 3, np.nan])}, "leave out rows without a target"),
+        ({"weight": np.zeros(5)}, "weight must be 5 finite numbers of at least 0, not all 0"),
+        ({"weight": np.array([1, 1, 1, 1, -1.0])}, "weight must be"),
+    ],
+)
+def test_bad_input_is_refused(options, message):
+    options = {"rows": np.zeros((5, 1)), "target": np.zeros(5)} | options
+    with pytest.raises(InputError, match=message):
+        Trees.fit(options.pop("rows"), options.pop("target"), **options)
+
+
+def test_no_trees_give_the_baseline():
+    trees = Trees.fit(np.zeros((5, 1)), np.arange(5.0), trees=0)
+    assert trees.predict(np.zeros((2, 1))).tolist() == [2.0, 2.0]
+    assert Trees.from_state(trees.state()).predict(np.zeros((1, 1))).tolist() == [2.0]
+
+
+def test_a_quantile_is_learned():
+    target = np.concatenate([np.linspace(0, 1, 500), np.linspace(0, 10, 500)])
+    rows = np.repeat([0.0, 1.0], 500)[:, None]
+    trees = Trees.fit(rows, target, quantile=0.9, trees=80, leaf_rows=20)
+    np.testing.assert_allclose(trees.predict(np.array([[0.0], [1.0]])), [0.9, 9.0], rtol=0.02)
 
 
 def damaged(trees, **changes):
@@ -116,29 +146,6 @@ def test_damaged_facts_are_refused(fitted, name, value):
     state = fitted[0].state()
     with pytest.raises(DataError, match="boosted trees"):
         Trees.from_state(State({**state.facts, name: value}, state.arrays))
-
-
-# Bins
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 900), st.integers(1, 400), st.integers(0, 2**32 - 1))
-def test_bins_are_few_and_in_order(count, different, seed):
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, different, size=(count, 2)).astype(np.float32) / 7
-    rows[rng.random(rows.shape) < 0.2] = np.nan
-    bins = Bins.of(rows)
-    numbers = bins.numbers(rows)
-    for feature, edges in enumerate(bins.edges):
-        assert len(edges) <= 254
-        for value, number in zip(rows[:, feature].tolist(), numbers[:, feature].tolist(), strict=True):
-            if value != value:
-                assert number != number
-            else:
-                assert number == sum(1 for edge in edges if edge < value)
-        if len(set(rows[~np.isnan(rows[:, feature]), feature].tolist())) <= 255:  # none is lost
-            known = numbers[~np.isnan(numbers[:, feature]), feature]
-            assert len(set(known.tolist())) == len(edges) + 1 or not len(known)
 
 
 def test_equal_weights_give_the_predictions_of_no_weights_where_values_are_few():

@@ -1,4 +1,4 @@
-"""Gradient-boosted regression trees: fitted by scikit-learn, kept as flat arrays, evaluated by a compiled loop."""
+"""Gradient-boosted regression trees: grown and evaluated by compiled loops, kept as flat arrays."""
 
 from subcast.boosting.steps import interpolated, spread_steps
 from subcast.boosting.trees import LOSSES, Trees

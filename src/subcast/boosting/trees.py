@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.boosting.bins import Bins
 from subcast.errors import DataError, InputError
 from subcast.retrieval.threads import cuts, run_all, thread_count
 from subcast.storage.state import State
 
+if TYPE_CHECKING:
+    from subcast.boosting.bits import Bits
+    from subcast.boosting.growing import GrownTree, Growth
+
 LOSSES = {"mae": "absolute_error", "rmse": "squared_error"}
 """The loss that the trees minimize for each metric."""
+
+_SHARE, _L2 = 0.7, 1.0  # of the features for each split; what draws the values of leaves to 0
 
 MOST_NODES = 1 << 22
 _ARRAYS = {
@@ -27,8 +35,7 @@ _ARRAYS = {
     "value": np.float64,
     "roots": np.int32,
 }
-_MOST_BINS, _MOST_BINNED = 255, 200_000  # bins of a feature, and about how many rows they are found from
-_CELLS_A_NODE = 8  # visiting a node takes about as long as comparing this many cells
+_CELLS_A_NODE = 8  # evaluating a tree takes about as long as comparing this many cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +94,7 @@ class Trees:
         learning_rate: float = 0.1,
         leaf_rows: int = 200,
         seed: int = 0,
+        threads: int | None = None,
     ) -> Trees:
         """Fit trees to rows [r, f] (NaN where a value is missing) and their targets [r].
 
@@ -101,66 +109,62 @@ class Trees:
         trees, leaves, learning_rate, leaf_rows
             number of trees, leaves of each, how much each tree adds, and the smallest number of rows in a leaf
         seed
-            random seed for the features that each split may use
+            random seed for the features that each split may use, and for the rows from which bins are found
+        threads
+            number of threads; None for all processors. The trees do not depend on it.
         """
-        from sklearn.ensemble import HistGradientBoostingRegressor
+        from subcast.boosting.growing import grow
 
-        if metric not in LOSSES:
-            raise InputError(f"metric must be one of {', '.join(LOSSES)}, got {metric!r}")
-        model = HistGradientBoostingRegressor(
-            loss=LOSSES[metric] if quantile is None else "quantile",
-            quantile=quantile,
-            max_iter=trees,
-            max_leaf_nodes=leaves,
-            learning_rate=learning_rate,
-            min_samples_leaf=leaf_rows,
-            max_features=0.7,
-            l2_regularization=1.0,
-            early_stopping=False,
-            random_state=seed,
-        )
-        bins = None if weight is None else Bins.of(rows)  # with weights, scikit-learn sorts each column 254 times
-        model.fit(rows if bins is None else bins.numbers(rows), target, sample_weight=weight)
-        nodes = [own[0].nodes for own in model._predictors]
-        if bins is not None:
-            for table in nodes:
-                table["num_threshold"] = bins.thresholds(table["feature_idx"], table["num_threshold"])
-        return cls._flat(nodes, float(model._baseline_prediction.item()), rows)
+        rows, values, weights = _checked(rows, target, weight)
+        growth = _growth(metric, quantile, trees, leaves, learning_rate, leaf_rows, seed)
+        bins = Bins.of(rows, seed=seed)
+        baseline, grown = grow(bins.numbers(rows), bins, values, weights, growth, threads)
+        return cls.of_grown(grown, bins, baseline)
 
     @classmethod
-    def _flat(cls, tables: list[NDArray[Any]], baseline: float, rows: NDArray[Any]) -> Trees:
-        """Return the trees of scikit-learn's tables of nodes, one after the other."""
-        sizes = np.array([len(table) for table in tables], dtype=np.int64)
-        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(tables) else np.zeros(0)
-        nodes = np.concatenate(tables)
-        offset = np.repeat(roots, sizes)
-        is_leaf = nodes["is_leaf"].astype(bool)
-        return cls(
-            feature=np.where(is_leaf, -1, nodes["feature_idx"]).astype(np.int32),
-            threshold=np.where(is_leaf, 0.0, nodes["num_threshold"]),
-            missing_left=np.where(is_leaf, 0, nodes["missing_go_to_left"]).astype(np.uint8),
-            left=np.where(is_leaf, 0, nodes["left"] + offset).astype(np.int32),
-            right=np.where(is_leaf, 0, nodes["right"] + offset).astype(np.int32),
-            value=np.where(is_leaf, nodes["value"], 0.0),
-            roots=roots.astype(np.int32),
-            baseline=baseline,
-            n_features=rows.shape[1],
-        )
+    def of_grown(cls, grown: Sequence[GrownTree], bins: Bins, baseline: float) -> Trees:
+        """Return grown trees as flat arrays, one tree after the other."""
+        sizes = np.array([len(tree.nodes) for tree in grown], dtype=np.int64)
+        roots = np.cumsum(sizes) - sizes
+        nodes = [(node, root) for tree, root in zip(grown, roots.tolist(), strict=True) for node in tree.nodes]
+        arrays = {name: np.zeros(len(nodes), dtype=kind) for name, kind in _ARRAYS.items() if name != "roots"}
+        arrays["feature"][:] = -1
+        for position, (node, root) in enumerate(nodes):
+            if node.split is not None:
+                feature, number = node.place
+                arrays["feature"][position] = feature
+                arrays["threshold"][position] = bins.threshold(feature, number)
+                arrays["missing_left"][position] = node.missing_left
+                arrays["left"][position], arrays["right"][position] = node.left + root, node.right + root
+        arrays["value"] = np.concatenate([tree.values for tree in grown]) if grown else np.zeros(0)
+        return cls(**arrays, roots=roots.astype(np.int32), baseline=baseline, n_features=len(bins.edges))
 
     def predict(self, rows: NDArray[np.floating[Any]], threads: int | None = None) -> NDArray[np.float32]:
         """Return the prediction of each row [r, f], [r]."""
-        from subcast.boosting.compiled import add_trees
-
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"rows must have {self.n_features} features, got an array of shape {rows.shape}")
         cells = np.ascontiguousarray(rows, dtype=np.float32)
         total = np.full(len(cells), self.baseline)
-        arrays = (self.roots, self.feature, self.threshold, self.missing_left, self.left, self.right, self.value)
         count = min(thread_count(threads, _CELLS_A_NODE * len(cells) * len(self.roots)), max(1, len(cells)))
-        bounds = cuts(len(cells), count)
-
-        run_all([partial(add_trees, total[a:b], cells[a:b], *arrays) for a, b in pairwise(bounds)])
+        run_all([partial(self._add, total[a:b], cells[a:b]) for a, b in pairwise(cuts(len(cells), count))])
         return total.astype(np.float32)
+
+    def _add(self, total: NDArray[np.float64], cells: NDArray[np.float32]) -> None:
+        """Add the values of the leaves that each row reaches."""
+        from subcast.boosting.compiled import add_trees
+
+        if self._bits is not None:
+            self._bits.add(total, cells)
+        else:
+            nodes = (self.feature, self.threshold, self.missing_left, self.left, self.right, self.value)
+            add_trees(total, cells, self.roots, *nodes)
+
+    @cached_property
+    def _bits(self) -> Bits | None:
+        """The trees in the form that is evaluated fastest; None if a tree has too many leaves for it."""
+        from subcast.boosting.bits import Bits
+
+        return Bits.of(self)
 
     def state(self) -> State:
         """Return the state to save."""
@@ -202,50 +206,43 @@ class Trees:
             raise DataError("the boosted trees are damaged or were changed by hand: save them again")
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """At most 255 bins of each feature, with about the same number of rows in each.
+def _checked(rows: Any, target: Any, weight: Any) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[Any] | None]:
+    """Return training rows, targets and weights, or raise."""
+    rows, target = np.asarray(rows), np.asarray(target, dtype=np.float64)
+    if rows.ndim != 2 or not rows.shape[1] or not len(rows) or not np.issubdtype(rows.dtype, np.number):
+        raise InputError(f"rows must be numbers in an array [r, f] with at least one row, got shape {rows.shape}")
+    if target.shape != (len(rows),) or not np.isfinite(target).all():
+        raise InputError(
+            f"target must be {len(rows)} finite numbers, one for each row, got shape {target.shape}: leave out rows "
+            "without a target"
+        )
+    if weight is None:
+        return rows, target, None
+    weight = np.asarray(weight, dtype=np.float32)
+    if weight.shape != target.shape or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InputError(
+            f"weight must be {len(rows)} finite numbers of at least 0, not all 0, got shape {weight.shape}"
+        )
+    return rows, target, weight
 
-    Parameters
-    ----------
-    edges
-        for each feature, the largest value of each bin but the last, in increasing order
 
-    Examples
-    --------
-    >>> bins = Bins.of(np.array([[1.0], [2.0], [2.0], [5.0]]))
-    >>> bins.edges, bins.numbers(np.array([[0.0], [2.0], [3.0], [np.nan]])).ravel()
-    ([array([1., 2.])], array([ 0.,  1.,  2., nan]))
-    """
+def _growth(
+    metric: str, quantile: float | None, trees: int, leaves: int, learning_rate: float, leaf_rows: int, seed: int
+) -> Growth:
+    """Return how the trees grow, or raise if an option makes no sense."""
+    from subcast.boosting.growing import Growth
 
-    edges: list[NDArray[np.float64]]
-
-    @classmethod
-    def of(cls, rows: NDArray[np.floating[Any]]) -> Bins:
-        """Return the bins of rows [r, f]; of many rows, some are looked at."""
-        some = rows[:: max(1, len(rows) // _MOST_BINNED)].astype(np.float64)
-        return cls([cls._edges_of(column[~np.isnan(column)]) for column in some.T])
-
-    @staticmethod
-    def _edges_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        different = np.unique(values)
-        if len(different) <= _MOST_BINS:
-            return different[:-1]
-        return np.unique(np.quantile(values, np.arange(1, _MOST_BINS) / _MOST_BINS, method="inverted_cdf"))
-
-    def numbers(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Return the number of the bin of each value, [r, f]; NaN where it is missing."""
-        numbers = np.empty(rows.shape)
-        for feature, edges in enumerate(self.edges):
-            column = rows[:, feature]
-            numbers[:, feature] = np.where(np.isnan(column), np.nan, np.searchsorted(edges, column))
-        return numbers
-
-    def thresholds(self, feature: NDArray[Any], number: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return thresholds between numbers of bins, [nodes], as thresholds between values of each node's feature."""
-        found = number.copy()
-        for own, edges in enumerate(self.edges):
-            nodes = (feature == own) & np.isfinite(number)
-            if len(edges):
-                found[nodes] = edges[np.minimum(number[nodes].astype(np.int64), len(edges) - 1)]
-        return found
+    if metric not in LOSSES:
+        raise InputError(f"metric must be one of {', '.join(LOSSES)}, got {metric!r}")
+    if quantile is not None and not 0 < quantile < 1:
+        raise InputError(f"quantile must lie between 0 and 1, got {quantile!r}")
+    for name, number, least in (("trees", trees, 0), ("leaves", leaves, 2), ("leaf_rows", leaf_rows, 1)):
+        if number < least:
+            raise InputError(f"{name} must be at least {least}, got {number!r}")
+    if not 0 < learning_rate <= 1:
+        raise InputError(f"learning_rate must be more than 0 and at most 1, got {learning_rate!r}")
+    is_absolute = quantile is None and metric == "mae"
+    level = 0.5 if is_absolute else np.nan if quantile is None else quantile
+    return Growth(
+        trees, leaves, leaf_rows, learning_rate, _L2, _SHARE, quantile=level, is_absolute=is_absolute, seed=seed
+    )
