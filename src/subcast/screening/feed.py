@@ -1,0 +1,409 @@
+"""One feed under screening: readings go in step by step, flags, reasons and the health of each sensor come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subcast.errors import InputError
+from subcast.limits import BAD, GOOD, MISSING, SUSPECT
+from subcast.screening import sentences
+from subcast.screening.health import FIRST_LASTING, FLAT, NOTHING, RANGE, SILENT, STATES, TESTS, Causes, Health, Illness
+from subcast.screening.learning import CLIP
+from subcast.screening.signals import Floats, Mask, Signals, Whole
+
+if TYPE_CHECKING:
+    from subcast.screening.screener import Screener
+
+Flags = NDArray[np.int8]
+Reason = tuple[str, int, str]
+"""A test, the flag that it gave, and a sentence."""
+
+_HALF = 0.5  # of a limit: since when a number was that large, the sensor is in doubt
+_HEALTHY = 0.7  # of a limit: an ill sensor below that looks healthy
+_OVERRIDES = (None, "good", "bad")
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenedStep:
+    """One step after screening.
+
+    Parameters
+    ----------
+    time
+        of the step, or its number in a feed without times
+    flags
+        [n], the QARTOD flag of each sensor: 1 good, 2 not evaluated, 3 suspect, 4 bad, 9 missing; the worst test wins
+    reasons
+        for each sensor the tests that it did not pass: (test, flag, sentence)
+    values
+        [n], the readings to forecast from: NaN where one is missing or bad, or its sensor is ill
+    ill
+        [n], sensors whose readings are not believed, for longer than one reading
+    holes
+        [lookback, n], which of the last readings (this one last) are not to be forecast from by all that is known now:
+        when a sensor is found ill, some of its readings before were wrong too
+    """
+
+    time: np.datetime64 | int
+    flags: Flags
+    reasons: tuple[tuple[Reason, ...], ...]
+    values: Floats
+    ill: Mask
+    holes: Mask
+
+    def hide(self, window: NDArray[np.floating[Any]]) -> NDArray[Any]:
+        """Return the last steps of the feed [t, n], this one last, with NaN for what is not to be forecast from."""
+        steps = min(len(window), len(self.holes))
+        hidden = np.array(window)
+        hidden[len(window) - steps :][self.holes[len(self.holes) - steps :]] = np.nan
+        return hidden
+
+
+@dataclass
+class _Judged:
+    """What was found at one step."""
+
+    readings: Floats
+    flags: Flags
+    reasons: dict[int, list[Reason]] = field(default_factory=dict)
+
+    def add(self, sensor: int, test: str, flag: int, sentence: str) -> None:
+        """Add what a test says about a sensor."""
+        self.reasons.setdefault(sensor, []).append((test, flag, sentence))
+        self.flags[sensor] = max(self.flags[sensor], flag)
+
+
+class Feed:
+    """The state of one feed under screening, returned by `Screener.start`."""
+
+    def __init__(self, screener: Screener) -> None:
+        n = len(screener.variables)
+        self._screener, self._rules = screener, screener.rules
+        self._signals = Signals(screener.rules.habits, screener.rules.scales)
+        self._illness = Illness(n)
+        self._beyond = np.zeros(n)  # smoothed share of readings out of range
+        self._seen, self._same, self._doubt = (np.full(n, -1, dtype=np.int64) for _ in range(3))
+        self._holes = np.zeros((screener.lookback, n), dtype=bool)
+        self._suspect: dict[int, Reason] = {}
+        self._asleep = np.zeros(n, dtype=bool)
+        self._suspect_since = np.full(n, -1, dtype=np.int64)
+        self._overrides: dict[str, str] = {}
+        self._stamp: int | None = None
+        self._count = 0
+
+    # One step
+
+    def push(self, values: ArrayLike, time: Any = None) -> ScreenedStep:
+        """Judge the readings of one step.
+
+        Parameters
+        ----------
+        values
+            [n] in the order of the variables, NaN where nothing arrived
+        time
+            the time of the step, later than the one before; needed if the training had times
+
+        Returns
+        -------
+        ScreenedStep
+        """
+        readings = self._checked(values)
+        stamp = self._begin(time)
+        judged = _Judged(readings, np.full(len(readings), GOOD, dtype=np.int8))
+        known = self._judge_range(judged)
+        deviations = self._screener.deviations(known, stamp)
+        self._asleep = self._screener.sleeps(known, stamp)
+        trusted = ~np.isnan(deviations) & ~self._out()
+        differences = self._differences(deviations, trusted)
+        wild = self._judge_instant(judged, known, differences, trusted, stamp)
+        self._signals.advance(known, differences, self._asleep, self._illness.ill)
+        self._signals.believe(differences, ~wild)
+        self._judge_lasting(judged, known, wild, stamp)
+        return self._result(judged, stamp)
+
+    def _checked(self, values: ArrayLike) -> Floats:
+        try:
+            readings = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"values must be numbers, NaN where nothing arrived, got {values!r:.60}") from None
+        n = len(self._screener.variables)
+        if readings.shape != (n,):
+            raise InputError(f"values must have one number for each of the {n} variables, got shape {readings.shape}")
+        return readings
+
+    def _begin(self, time: Any) -> int:
+        """Return the stamp of a step, and count the steps that were left out before it."""
+        stamp = self._screener.stamp(time, self._count)
+        if self._stamp is not None and stamp <= self._stamp:
+            raise InputError(
+                f"time must be later than that of the step before ({self._screener.moment(self._stamp)}), "
+                f"got {self._screener.moment(stamp)}"
+            )
+        if self._stamp is not None:
+            missed = self._screener.steps_between(self._stamp, stamp) - 1
+            if missed > 0:
+                self._signals.skip(missed)
+                shift = min(missed, len(self._holes))
+                self._holes = np.concatenate([self._holes[shift:], np.zeros((shift, self._holes.shape[1]), dtype=bool)])
+        self._stamp, self._count = stamp, self._count + 1
+        return stamp
+
+    def _out(self) -> Mask:
+        """Return the sensors that say nothing about the others, [n]."""
+        out = self._illness.ill
+        for name, override in self._overrides.items():
+            out[self._screener.place(name)] = override == "bad"
+        return out
+
+    # The tests
+
+    def _judge_range(self, judged: _Judged) -> Floats:
+        """Judge the gross range; return the readings in range."""
+        limits, readings = self._screener.limits, judged.readings
+        beyond = limits.causes(readings[None])[0] > 0
+        beyond |= np.isinf(readings)
+        judged.flags[np.isnan(readings)] = MISSING
+        for sensor in np.flatnonzero(beyond).tolist():
+            sentence = sentences.out_of_range(readings[sensor], float(limits.low[sensor]), float(limits.high[sensor]))
+            judged.add(sensor, "gross range", BAD, sentence)
+        rate = 2 / (1 + self._rules.scales.fast)
+        arrived = ~np.isnan(readings)
+        self._beyond = np.where(arrived, self._beyond + rate * (beyond - self._beyond), self._beyond)
+        return np.where(beyond, np.nan, readings)
+
+    def _differences(self, deviations: Floats, trusted: Mask) -> Floats:
+        """Return the differences from what the others say; sensors that differ wildly are not trusted (in place)."""
+        virtual, limits = self._screener.virtual, self._rules.instant
+        clipped = np.clip(deviations, -CLIP, CLIP)
+        for _ in range(self._screener.most_at_once + 1):
+            differences = virtual.differences(clipped, trusted)
+            beyond = np.where(trusted, np.maximum(differences / limits[0], -differences / limits[1]), 0.0)
+            if not (beyond > 1).any():
+                break
+            trusted[beyond.argmax()] = False
+        return differences
+
+    def _judge_instant(self, judged: _Judged, known: Floats, differences: Floats, trusted: Mask, stamp: int) -> Mask:
+        """Judge single readings against the others and against the one before; return which are not believed, [n]."""
+        rules, ill = self._rules, self._illness.ill
+        numbers = self._signals.instant(differences)
+        with np.errstate(invalid="ignore"):
+            wild = (numbers > rules.instant) & ~self._asleep  # [4, n]
+            odd = (numbers > rules.instant_suspect) & ~self._asleep
+        found: Mask = np.asarray(wild.any(axis=0))
+        new: Mask = found & ~ill
+        event = np.count_nonzero(new) > self._screener.most_at_once
+        shown = np.flatnonzero(odd.any(axis=0)).tolist()
+        if shown:
+            expected = self._screener.expected(known, differences, stamp)
+            for sensor in shown:
+                jump = bool(odd[2:, sensor].any() and not wild[:2, sensor].any())
+                flag = BAD if found[sensor] and not event else SUSPECT
+                self._explain_instant(judged, sensor, jump, flag, expected[:, sensor])
+                if event and new[sensor]:
+                    others = int(np.count_nonzero(new)) - 1
+                    judged.add(sensor, "cross check", SUSPECT, sentences.event(others))
+        return np.zeros_like(found) if event else found
+
+    def _explain_instant(self, judged: _Judged, sensor: int, jump: bool, flag: int, expected: Floats) -> None:
+        reading = float(judged.readings[sensor])
+        if jump:
+            sentence = sentences.jumped(reading, float(self._signals.last[sensor]))
+            judged.add(sensor, "spike" if flag == BAD else "rate of change", flag, sentence)
+        else:
+            judged.add(sensor, "cross check", flag, sentences.differs(reading, *(float(each) for each in expected)))
+
+    def _judge_lasting(self, judged: _Judged, known: Floats, wild: Mask, stamp: int) -> None:
+        """Judge what needs several steps, and let sensors fall ill or recover."""
+        rules, signals, illness = self._rules, self._signals, self._illness
+        arrived = ~np.isnan(known)
+        scores = signals.lasting() / rules.lasting  # [10, n]
+        longest = rules.longest_run(signals.last)
+        cause = self._found(scores, longest)
+        self._note_times(arrived, scores, stamp)
+        fallen = illness.fall(cause)
+        for sensor in np.flatnonzero(fallen).tolist():
+            self._fall_ill(sensor, stamp)
+        healthy = (
+            arrived
+            & ~wild
+            & (scores.max(axis=0) < _HEALTHY)
+            & (2 * signals.run <= longest)
+            & (self._beyond < _HEALTHY * _HALF)
+        )
+        illness.recover(healthy, rules.scales.fast)
+        self._judge_suspects(judged, signals.lasting() > rules.lasting_suspect)
+
+    def _found(self, scores: Floats, longest: Whole) -> Causes:
+        """Return what each sensor suffers from at this step, [n]; the cross-check finds only so many at once."""
+        rules, signals, illness = self._rules, self._signals, self._illness
+        by_number = np.where((scores >= 1).any(axis=0), FIRST_LASTING + scores.argmax(axis=0), NOTHING)
+        found_now = (by_number != NOTHING) & (illness.cause == NOTHING)
+        already = int(np.count_nonzero(illness.cause >= FIRST_LASTING))
+        if already + np.count_nonzero(found_now) > self._screener.most_at_once:
+            by_number = np.where(found_now, NOTHING, by_number)
+        cause = np.where(signals.run > longest, FLAT, by_number)
+        cause = np.where(self._beyond > _HALF, RANGE, cause)
+        return np.where(signals.gap > rules.gap, SILENT, cause).astype(np.int8)
+
+    def _note_times(self, arrived: Mask, scores: Floats, stamp: int) -> None:
+        """Keep since when readings are equal and numbers are large."""
+        self._seen = np.where(arrived, stamp, self._seen)
+        self._same = np.where((self._signals.run == 0) & arrived, stamp, self._same)
+        large = (scores > _HALF).any(axis=0) | (self._beyond > 0)
+        self._doubt = np.where(large, np.where(self._doubt < 0, stamp, self._doubt), -1)
+
+    def _fall_ill(self, sensor: int, stamp: int) -> None:
+        """Keep since when and why a sensor is ill, and make the readings since then holes."""
+        illness, cause = self._illness, int(self._illness.cause[sensor])
+        since = {SILENT: self._seen, FLAT: self._same}.get(cause, self._doubt)[sensor]
+        illness.since[sensor] = since if since >= 0 else stamp
+        illness.reason[sensor] = self._explain(sensor, cause)
+        if cause != SILENT:
+            back = self._screener.steps_between(int(illness.since[sensor]), stamp)
+            self._holes[max(0, len(self._holes) - back) :, sensor] = True
+
+    def _explain(self, sensor: int, cause: int) -> str:
+        """Return why a sensor is ill."""
+        rules, signals, step = self._rules, self._signals, self._screener.step
+        last, unit = float(signals.last[sensor]), float(rules.habits.unit[sensor])
+        if cause == SILENT:
+            return sentences.silent(*(sentences.duration(int(each[sensor]), step) for each in (signals.gap, rules.gap)))
+        if cause == RANGE:
+            return "keeps sending readings that are not possible"
+        if cause == FLAT:
+            longest = rules.longest_run(signals.last)
+            run, usual = (sentences.duration(int(each[sensor]), step) for each in (signals.run, longest))
+            return sentences.stuck(last, run, usual)
+        place = cause - FIRST_LASTING
+        value = float(signals.lasting()[place, sensor])
+        scale = (*(each for each in rules.scales for _ in range(2)), rules.scales.slow, rules.scales.fast)
+        while_ = sentences.duration((*scale, rules.scales.slow, rules.scales.slow)[place], step)
+        if place < 6:
+            return sentences.biased(unit * (value if place % 2 == 0 else -value), while_)
+        if place == 6:
+            return sentences.mismatched(unit * value, while_)
+        if place < 9:
+            return sentences.trembling(unit * value, unit * float(rules.habits.change[sensor]), while_)
+        return sentences.still(while_)
+
+    def _judge_suspects(self, judged: _Judged, large: Mask) -> None:
+        """Flag sensors whose lasting numbers are as large as on the strangest days of the training."""
+        for sensor in np.flatnonzero(large.any(axis=0) & ~self._illness.ill).tolist():
+            if not np.isnan(judged.readings[sensor]):
+                cause = FIRST_LASTING + int(large[:, sensor].argmax())
+                judged.add(sensor, TESTS[cause], SUSPECT, self._explain(sensor, cause))
+
+    # The result
+
+    def _result(self, judged: _Judged, stamp: int) -> ScreenedStep:
+        illness = self._illness
+        for sensor in np.flatnonzero(illness.ill).tolist():
+            missing = np.isnan(judged.readings[sensor])
+            cause = int(illness.cause[sensor])
+            judged.add(sensor, TESTS[cause], MISSING if missing else BAD, illness.reason[sensor])
+        ill = illness.ill
+        for name, override in self._overrides.items():
+            place = self._screener.place(name)
+            ill[place] = override == "bad"
+            self._override_flag(judged, place, override)
+        values = np.where((judged.flags == BAD) | ill, np.nan, judged.readings)
+        self._suspect = {
+            sensor: next(reason for reason in reasons if reason[1] == SUSPECT)
+            for sensor, reasons in judged.reasons.items()
+            if judged.flags[sensor] == SUSPECT
+        }
+        suspect = judged.flags == SUSPECT
+        self._suspect_since = np.where(suspect, np.where(self._suspect_since < 0, stamp, self._suspect_since), -1)
+        self._holes = np.concatenate([self._holes[1:], (judged.flags == BAD)[None] | ill])
+        reasons = tuple(tuple(judged.reasons.get(sensor, ())) for sensor in range(len(values)))
+        return ScreenedStep(self._screener.shown(stamp), judged.flags, reasons, values, ill, self._holes.copy())
+
+    def _override_flag(self, judged: _Judged, place: int, override: str) -> None:
+        """Give a sensor the flag that its override asks for."""
+        if np.isnan(judged.readings[place]):
+            return
+        judged.flags[place] = GOOD if override == "good" else BAD
+        flag = int(judged.flags[place])
+        judged.reasons.setdefault(place, []).append(("override", flag, f"set to {override} by hand"))
+
+    # Health
+
+    @property
+    def health(self) -> dict[str, Health]:
+        """The health of each sensor by name."""
+        return {name: self.health_of(name) for name in self._screener.variables}
+
+    def health_of(self, name: str) -> Health:
+        """Return the health of one sensor."""
+        place = self._screener.place(name)
+        illness, shown = self._illness, self._screener.shown
+        override = self._overrides.get(name)
+        if override is not None:
+            return Health("good" if override == "good" else "dead", None, f"set to {override} by hand", "override")
+        cause = int(illness.cause[place])
+        if cause != NOTHING:
+            return Health(STATES[cause], shown(int(illness.since[place])), illness.reason[place], TESTS[cause])
+        if place in self._suspect:
+            test, _, sentence = self._suspect[place]
+            return Health("suspect", shown(int(self._suspect_since[place])), sentence, test)
+        if self._asleep[place]:
+            return Health("asleep", shown(int(self._same[place])), "rests, as usual at this time of day")
+        return Health("good", None)
+
+    def override(self, sensor: str, choice: str | None) -> None:
+        """Take a sensor for good or bad whatever the tests say; None ends that."""
+        place = self._screener.place(sensor)
+        if choice not in _OVERRIDES:
+            raise InputError(f"choice must be 'good', 'bad' or None, got {choice!r}")
+        if choice is None:
+            self._overrides.pop(self._screener.variables[place], None)
+        else:
+            self._overrides[self._screener.variables[place]] = choice
+
+    # Resuming
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain values for JSON, from which `Screener.resume` goes on as if nothing happened."""
+        return {
+            "screener": self._screener.fingerprint,
+            "stamp": self._stamp,
+            "count": self._count,
+            "signals": self._signals.state(),
+            "illness": self._illness.state(),
+            "beyond": self._beyond.tolist(),
+            **{name: getattr(self, f"_{name}").tolist() for name in _STAMPS},
+            "asleep": self._asleep.tolist(),
+            "holes": [np.packbits(row).tobytes().hex() for row in self._holes],
+            "suspect": {str(sensor): list(reason) for sensor, reason in self._suspect.items()},
+            "overrides": dict(self._overrides),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Take a state that `state` returned."""
+        if not isinstance(state, Mapping) or state.get("screener") != self._screener.fingerprint:
+            raise InputError("state must be what feed.state() returned for this screener: start a new feed instead")
+        n = len(self._screener.variables)
+        try:
+            self._signals.resume(state["signals"])
+            self._illness.resume(state["illness"])
+            self._beyond = np.array(state["beyond"], dtype=np.float64).reshape(n)
+            for name in _STAMPS:
+                setattr(self, f"_{name}", np.array(state[name], dtype=np.int64).reshape(n))
+            self._asleep = np.array(state["asleep"], dtype=bool).reshape(n)
+            rows = [np.frombuffer(bytes.fromhex(row), dtype=np.uint8) for row in state["holes"]]
+            self._holes = np.unpackbits(np.array(rows), axis=1, count=n).astype(bool).reshape(self._holes.shape)
+            self._suspect = {int(place): (str(a), int(b), str(c)) for place, (a, b, c) in state["suspect"].items()}
+            self._overrides = dict(state["overrides"])
+            self._stamp = None if state["stamp"] is None else int(state["stamp"])
+            self._count = int(state["count"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"state is not what feed.state() returned ({error}): start a new feed instead") from None
+
+
+_STAMPS = ("seen", "same", "doubt", "suspect_since")
