@@ -17,7 +17,14 @@ def get_sensors(request: Request) -> Any:
     """Return the health of all sensors: flags, reasons, since when."""
     service = service_of(request)
     unit = service.wrapper.metadata_.unit
-    unknown = {"health": "unknown", "since": None, "flag": 2, "reasons": [], "last_time": None, "last_value": None}
+    unknown: dict[str, Any] = {
+        "health": "unknown",
+        "since": None,
+        "flag": 2,
+        "reasons": [],
+        "last_time": None,
+        "last_value": None,
+    }
     rest = {"waited_for": True, "override": None, "maintenance": False, "mae": None, "unit": unit}
     sensors = [{"sensor": name, **unknown, **rest} for name in service.wrapper.variables]
     return {"step": None, "sensors": sensors, "counts": {"unknown": len(sensors)}, "screening": "gross limits only"}
