@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from subcast import __version__
 from subcast.service import problems, routes_forecasts, routes_readings, routes_sensors
 from subcast.service.options import Options
+from subcast.service.page import routes as page_routes
 from subcast.service.runtime import Service
 
 
@@ -41,4 +42,5 @@ def create_app(folder: str | Path, database: str | None = None, *, model: Any = 
     problems.install(app)
     for routes in (routes_readings, routes_sensors, routes_forecasts):
         app.include_router(routes.router)
+    page_routes.install(app)
     return app
