@@ -7,6 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 MODELS := $(VENV)/.models
 DEV    := $(VENV)/.dev
 BENCH  := $(VENV)/.bench
+BROWSER := $(VENV)/.browser
 # Where the real datasets are, for the tests and benchmarks that need them.
 export SUBCAST_DATA ?= $(abspath $(wildcard ../shared/data))
 
@@ -17,7 +18,7 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo test test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
+.PHONY: demo test test-browser test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
@@ -28,6 +29,10 @@ test: lint
 # The tests that make test leaves out because they take long.
 test-slow: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m slow tests
+
+# Drives the page of the service in Debian's Chromium. Files that import selenium are not read by make test.
+test-browser: $(BROWSER)
+	SUBCAST_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 # Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
 coverage: $(DEV)
@@ -88,6 +93,13 @@ $(MODELS): pyproject.toml constraints.txt | $(VENV)/bin/python
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(MODELS)
+
+$(BROWSER): $(DEV)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update && apt-get install --yes chromium chromium-driver; } || \
+		{ echo "the browser tests need the packages chromium and chromium-driver: install them as root"; exit 1; }
+	$(PIP) install --quiet --constraint constraints.txt 'selenium>=4.20'
+	@touch $@
 
 $(BENCH): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'

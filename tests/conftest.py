@@ -1,5 +1,6 @@
 """Settings for all tests: no network, and hypothesis with fixed seeds and without a database on disk."""
 
+import os
 import socket
 
 import pytest
@@ -7,6 +8,9 @@ from hypothesis import settings
 
 settings.register_profile("subcast", database=None, derandomize=True, deadline=None)
 settings.load_profile("subcast")
+
+# Tests in a browser need selenium and Chromium, which only `make test-browser` installs; nothing else may import them.
+collect_ignore = [] if os.environ.get("SUBCAST_BROWSER") else ["browser"]
 
 # Cases of parametrized tests that train a model of their own for more than 20 seconds. `make test` leaves them out.
 SLOW_CASES = {

@@ -204,7 +204,7 @@ export function drawCoverage(svg, points, level) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("preserveAspectRatio", "none");
   if (known.length < 2) return;
-  const low = Math.min(0.5, ...known.map((each) => each.coverage));
+  const low = Math.min(level - 0.2, ...known.map((each) => each.coverage));
   const y = (value) => height - 4 - ((value - low) / (1 - low)) * (height - 8);
   const x = (index) => (index / (known.length - 1)) * width;
   shape("line", { class: "cursor", x1: 0, x2: width, y1: y(level), y2: y(level), "vector-effect": "non-scaling-stroke" }, svg);

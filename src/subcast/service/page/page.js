@@ -172,13 +172,20 @@ async function pastReadings(name, forecast) {
 function withHoles(points, last, step) {
   const full = [];
   for (const point of points) {
-    const before = full[full.length - 1];
-    if (before && stamp(point.time) - stamp(before.time) > 1.5 * step) full.push({ time: later(before.time, step), value: null, flag: 9 });
+    fillHoles(full, point.time, step);
     full.push(point);
   }
-  const end = full[full.length - 1];
-  if (!end || stamp(end.time) < stamp(last)) full.push({ time: last, value: null, flag: 9 });
-  return full;
+  fillHoles(full, later(last, step), step);
+  return full.length ? full : [{ time: last, value: null, flag: 9 }];
+}
+
+/** Add a hole for every step between the last point and a time. */
+function fillHoles(points, until, step) {
+  for (let most = 2000; points.length && most > 0; most -= 1) {
+    const next = later(points[points.length - 1].time, step);
+    if (stamp(until) - stamp(next) < step / 2) return;
+    points.push({ time: next, value: null, flag: 9 });
+  }
 }
 
 /** A time text some milliseconds later, on the same clock. */
@@ -328,7 +335,7 @@ function ownCost(each) {
   const since = each.since ? ` since ${clock(each.since, state.step || "")}` : "";
   if (each.width === null) return `${each.sensor}${since}`;
   const times = each.width_before ? `, ${number(each.width / each.width_before)} times as wide as when it reported` : "";
-  return `${each.sensor}${since}: its interval is ${number(each.width)} wide${times}`;
+  return `${each.sensor}${since}: its interval is ${number(each.width)}${state.status.unit ? ` ${state.status.unit}` : ""} wide${times}`;
 }
 
 async function askWhatIf() {
