@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from subcast.data_protocol import PROTOCOLS, DataProtocol
     from subcast.datasets import DATASETS, load_dataset
     from subcast.errors import (
+        ClusterError,
         DataError,
         DataNotFoundError,
         DataWarning,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from subcast.forecasters.protocol import Forecaster
     from subcast.forecasters.trained import TrainedForecaster
     from subcast.limits import Limits
-    from subcast.retrieval import Bank, Neighbors, QueryTable, WindowBank
+    from subcast.retrieval import Bank, Neighbors, QueryTable, ShardedBank, ShardWriter, WindowBank
     from subcast.scaling import Scaler
     from subcast.series import Series
     from subcast.subset import Settings, SubsetForecaster
@@ -56,6 +57,8 @@ _HOMES = {
     "Bank": "retrieval",
     "WindowBank": "retrieval",
     "Neighbors": "retrieval",
+    "ShardedBank": "retrieval",
+    "ShardWriter": "retrieval",
     "QueryTable": "retrieval",
     "train": "training",
     "TrainConfig": "training",
@@ -69,6 +72,7 @@ _HOMES = {
     "Forecast": "forecast",
     "load": "subset.saving",
     "SubcastError": "errors",
+    "ClusterError": "errors",
     "InputError": "errors",
     "DataError": "errors",
     "DataNotFoundError": "errors",
@@ -95,6 +99,7 @@ __all__ = [
     "DATASETS",
     "PROTOCOLS",
     "Bank",
+    "ClusterError",
     "DataError",
     "DataNotFoundError",
     "DataProtocol",
@@ -111,6 +116,8 @@ __all__ = [
     "Scaler",
     "Series",
     "Settings",
+    "ShardWriter",
+    "ShardedBank",
     "Split",
     "SubcastError",
     "SubsetForecaster",

@@ -32,6 +32,10 @@ class WriteError(SubcastError, OSError):
         return str(self.args[0]) if self.args else ""
 
 
+class ClusterError(SubcastError, RuntimeError):
+    """The cluster cannot do the work: no worker, no scheduler, or one that was restarted."""
+
+
 def missing_extra(error: ModuleNotFoundError, purpose: str) -> str | None:
     """Return how to install a missing package of the extra [models]; None for any other package.
 

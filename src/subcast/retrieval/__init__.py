@@ -11,7 +11,20 @@ from subcast.retrieval.bank import WindowBank
 from subcast.retrieval.moments import LagMoments, MomentSums
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.protocol import Bank
+from subcast.retrieval.sharding.bank import ShardedBank
+from subcast.retrieval.sharding.writer import ShardWriter
 from subcast.retrieval.sliding import Stream
 from subcast.retrieval.table import QueryTable, TableAnswer
 
-__all__ = ["Bank", "LagMoments", "MomentSums", "Neighbors", "QueryTable", "Stream", "TableAnswer", "WindowBank"]
+__all__ = [
+    "Bank",
+    "LagMoments",
+    "MomentSums",
+    "Neighbors",
+    "QueryTable",
+    "ShardWriter",
+    "ShardedBank",
+    "Stream",
+    "TableAnswer",
+    "WindowBank",
+]

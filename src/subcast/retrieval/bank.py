@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,6 @@ from subcast.retrieval.index import search_indexed
 from subcast.retrieval.layout import all_starts, check_starts, draw_fraction
 from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.protocol import Normalizes
-from subcast.retrieval.queries import as_queries
 from subcast.retrieval.rows import as_rows, join_series
 
 _METHODS = ("auto", "scan", "index")
@@ -242,27 +242,43 @@ class WindowBank(CandidateWindows):
         -------
         Neighbors
         """
-        queried = search.as_windows(windows)
-        b = queried.shape[0]
+        b = search.as_windows(windows).shape[0]
         k = check_whole("k", k)
         if method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
         excluded = search.excluded_starts(at, exclude, b, self.offsets)
+        if distance is not None:
+            return self._nearest_by(distance, windows, variables, k, shared, mask, excluded)
         distances = np.full((b, k), np.inf, dtype=np.float32)
         indices = np.full((b, k), -1, dtype=np.int64)
-        for members, subset in search.group_by_variables(self, variables, b):
-            group, group_shared, group_mask = search.select_windows(members, queried, shared, mask)
-            if distance is not None:
-                plain = search.plain_windows(self, group, subset, group_shared, group_mask)
-                neighbors = search.search_with_distance(self, plain, subset, excluded[members], k, distance)
+        for members, queries, limits in search.window_groups(
+            self, windows, variables, k, shared=shared, mask=mask, min_overlap=min_overlap, excluded=excluded
+        ):
+            if method == "scan":
+                neighbors = search.search_windows(self, queries, limits, exponent, threads)
             else:
-                queries = search.queries_of(self, group, subset, group_shared, group_mask)
-                needed = search.needed_cells(queries.counts.sum(axis=-1), min_overlap)
-                limits = search.Limits(k, needed, excluded[members])
-                if method == "scan":
-                    neighbors = search.search_windows(self, queries, limits, exponent, threads)
-                else:
-                    neighbors = search_indexed(self, queries, limits, exponent, threads, method == "index")
+                neighbors = search_indexed(self, queries, limits, exponent, threads, method == "index")
+            distances[members], indices[members] = neighbors.distance, neighbors.index
+        return Neighbors(indices, distances)
+
+    def _nearest_by(
+        self,
+        distance: search.Distance,
+        windows: ArrayLike,
+        variables: ArrayLike | Sequence[str],
+        k: int,
+        shared: ArrayLike | None,
+        mask: ArrayLike | None,
+        excluded: NDArray[np.int64],
+    ) -> Neighbors:
+        """Find the k nearest candidates by a user's own distance."""
+        queried = search.as_windows(windows)
+        distances = np.full((len(queried), k), np.inf, dtype=np.float32)
+        indices = np.full((len(queried), k), -1, dtype=np.int64)
+        for members, subset in search.group_by_variables(self, variables, len(queried)):
+            group, group_shared, group_mask = search.select_windows(members, queried, shared, mask)
+            plain = search.plain_windows(self, group, subset, group_shared, group_mask)
+            neighbors = search.search_with_distance(self, plain, subset, excluded[members], k, distance)
             distances[members], indices[members] = neighbors.distance, neighbors.index
         return Neighbors(indices, distances)
 
@@ -302,15 +318,8 @@ class WindowBank(CandidateWindows):
         [4, 5, 6, 7]
         """
         k = check_whole("k", k)
-        subset = variable_indices(variables, self.n, self.names)
-        queries = as_queries("steps", steps, "t", subset, self.layout, shared, mask)
-        sliding.check_steps(self, queries.cells.shape[0])
-        counts = sliding.window_counts(queries.counts, self.lookback)
-        window_starts = None if at is None else np.asarray(at) + np.arange(counts.size)
-        limits = search.Limits(
-            k,
-            search.needed_cells(counts, min_overlap),
-            search.excluded_starts(window_starts, exclude, counts.size, self.offsets),
+        queries, limits = sliding.sliding_queries(
+            self, steps, variables, k, shared=shared, mask=mask, min_overlap=min_overlap, exclude=exclude, at=at
         )
         return sliding.search_sliding(self, queries, limits, exponent, threads)
 
@@ -332,6 +341,33 @@ class WindowBank(CandidateWindows):
         """
         subset = variable_indices(variables, self.n, self.names)
         return sliding.Stream(self, subset, check_whole("k", k), exponent, min_overlap, exclude, at, threads)
+
+    def write_shards(
+        self, folder: str | os.PathLike[str], steps: int | None = None, *, horizon: int | None = None
+    ) -> None:
+        """Write the bank to a folder of Parquet files, which `ShardedBank` searches, here or on a cluster.
+
+        Parameters
+        ----------
+        folder
+            a path, or an address that fsspec can write; a bank that is there is replaced
+        steps
+            steps of each file, besides the overlap; by default as many as fit into 64 MB
+        horizon
+            steps after a window that are kept together with it; by default the steps that follow every candidate
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from subcast.retrieval import ShardedBank
+        >>> folder = tempfile.mkdtemp() + "/bank"
+        >>> WindowBank(np.arange(200.0).reshape(100, 2), lookback=4).write_shards(folder, steps=30)
+        >>> ShardedBank(folder)
+        ShardedBank(97 windows of 4 steps, 2 variables, 4 shards)
+        """
+        from subcast.retrieval.sharding.writer import write_bank
+
+        write_bank(self, folder, steps, horizon)
 
     def distances(
         self,

@@ -170,6 +170,8 @@ def _search_blocks(
     read = np.zeros((block_cuts.size - 1, b), dtype=np.int64)
     heap_d, heap_i = empty_heaps((block_cuts.size - 1) * b, k)
     heap_d, heap_i = heap_d.reshape(-1, b, k), heap_i.reshape(-1, b, k)
+    if limits.bound is not None:
+        heap_d[:] = limits.bound[:, None]
 
     steps = bank.lookback
 

@@ -23,6 +23,10 @@ class Normalizes(Protocol):
         """Return readings [..., t, s] at slots of the day [..., t] in normalized units."""
         ...
 
+    def state(self) -> State:
+        """Return the state to save."""
+        ...
+
 
 class BankStream(Protocol):
     """A search that follows consecutive steps."""

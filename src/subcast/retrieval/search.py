@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from subcast.errors import InputError
 from subcast.retrieval.compiled.kernel import FULL, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
 from subcast.retrieval.compiled.scan import measure_windows, pack, scan_packed, scan_windows
-from subcast.retrieval.layout import steps_read, widest
+from subcast.retrieval.layout import Layout, steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps, merge_heaps
 from subcast.retrieval.queries import Queries, as_queries, cells_of
 from subcast.retrieval.threads import cuts, run_all, thread_count
@@ -35,6 +35,40 @@ _FIRST_TILES = 16
 _MATRIX_CELLS = 16_000_000
 
 
+class Searched(Protocol):
+    """What queries are checked against: the sizes, names and layout of a bank."""
+
+    @property
+    def lookback(self) -> int:
+        """Number of steps in a window."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        ...
+
+    @property
+    def f(self) -> int:
+        """Number of features."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Which row holds what."""
+        ...
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the variables, if they have any."""
+        ...
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each series begins, and where the last ends."""
+        ...
+
+
 @dataclass(frozen=True)
 class Limits:
     """The limits of a search.
@@ -47,15 +81,20 @@ class Limits:
         [b] float32, the smallest number of cells that a candidate must have in common with each window
     excluded
         [b, 2], the range of starts that are excluded for each window
+    bound
+        [b] float32, a distance for each window that k other candidates are known not to exceed: farther ones need not
+        be found, and places that stay empty have this distance; None if nothing is known
     """
 
     k: int
     needed: NDArray[np.float32]
     excluded: NDArray[np.int64]
+    bound: NDArray[np.float32] | None = None
 
     def select(self, begin: int, end: int) -> Limits:
         """Return the limits of the windows `begin` to `end` (exclusive)."""
-        return Limits(self.k, self.needed[begin:end], self.excluded[begin:end])
+        bound = None if self.bound is None else self.bound[begin:end]
+        return Limits(self.k, self.needed[begin:end], self.excluded[begin:end], bound)
 
 
 def needed_cells(counts: NDArray[np.float32], min_overlap: float) -> NDArray[np.float32]:
@@ -87,8 +126,30 @@ def excluded_starts(at: ArrayLike | None, exclude: int, b: int, offsets: NDArray
     return np.where(outside[:, None], 0, np.stack([low, high], axis=1))
 
 
+def window_groups(
+    bank: Searched,
+    windows: ArrayLike,
+    variables: ArrayLike,
+    k: int,
+    *,
+    shared: ArrayLike | None,
+    mask: ArrayLike | None,
+    min_overlap: float,
+    excluded: NDArray[np.int64],
+) -> list[tuple[NDArray[np.int64], Queries, Limits]]:
+    """Check windows; return (indices of windows, queries, limits) for each distinct set of variables."""
+    queried = as_windows(windows)
+    groups = []
+    for members, subset in group_by_variables(bank, variables, queried.shape[0]):
+        group, group_shared, group_mask = select_windows(members, queried, shared, mask)
+        queries = queries_of(bank, group, subset, group_shared, group_mask)
+        needed = needed_cells(queries.counts.sum(axis=-1), min_overlap)
+        groups.append((members, queries, Limits(k, needed, excluded[members])))
+    return groups
+
+
 def group_by_variables(
-    bank: WindowBank, variables: ArrayLike, b: int
+    bank: Searched, variables: ArrayLike, b: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return (indices of windows, variables) for each distinct set of variables.
 
@@ -157,7 +218,10 @@ class ScanTask:
         cls, cells: NDArray[np.float32], counts: NDArray[np.float32], limits: Limits, tiles: NDArray[np.int64]
     ) -> ScanTask:
         """Return a task with empty heaps."""
-        return cls(cells, counts, limits.needed, limits.excluded, tiles, *empty_heaps(counts.size, limits.k))
+        distance, index = empty_heaps(counts.size, limits.k)
+        if limits.bound is not None:
+            distance[:] = limits.bound[:, None]
+        return cls(cells, counts, limits.needed, limits.excluded, tiles, distance, index)
 
 
 def parallel_search(
@@ -383,7 +447,7 @@ def select_windows(
 
 
 def plain_windows(
-    bank: WindowBank,
+    bank: Searched,
     windows: NDArray[np.float32],
     variables: NDArray[np.int64],
     shared: ArrayLike | None,
@@ -395,7 +459,7 @@ def plain_windows(
 
 
 def queries_of(
-    bank: WindowBank,
+    bank: Searched,
     windows: NDArray[np.float32],
     variables: NDArray[np.int64],
     shared: ArrayLike | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subcast.axes import variable_indices
 from subcast.errors import InputError
 from subcast.retrieval.compiled.kernel import merge_heap, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
@@ -20,6 +21,7 @@ from subcast.retrieval.queries import Queries, as_queries
 from subcast.retrieval.search import (
     Limits,
     ScanTask,
+    Searched,
     excluded_starts,
     gathering_cost,
     needed_cells,
@@ -46,6 +48,28 @@ def tile_size(lookback: int, rows: int) -> int:
     """
     steps = max(_MIN_STEPS, min(_MAX_STEPS, _ROW_CELLS // rows // 32 * 32))
     return max(steps, -(-4 * lookback // 512) * 512) - lookback + 1
+
+
+def sliding_queries(
+    bank: Searched,
+    steps: ArrayLike,
+    variables: ArrayLike,
+    k: int,
+    *,
+    shared: ArrayLike | None,
+    mask: ArrayLike | None,
+    min_overlap: float,
+    exclude: int,
+    at: int | None,
+) -> tuple[Queries, Limits]:
+    """Check consecutive steps; return them as queries, with the limits of each window."""
+    subset = variable_indices(variables, bank.n, bank.names)
+    queries = as_queries("steps", steps, "t", subset, bank.layout, shared, mask)
+    check_steps(bank, queries.cells.shape[0])
+    counts = window_counts(queries.counts, bank.lookback)
+    window_starts = None if at is None else np.asarray(at) + np.arange(counts.size)
+    excluded = excluded_starts(window_starts, exclude, counts.size, bank.offsets)
+    return queries, Limits(k, needed_cells(counts, min_overlap), excluded)
 
 
 def search_sliding(
@@ -230,7 +254,7 @@ class Stream:
         )  # fmt: skip
 
 
-def check_steps(bank: WindowBank, n_steps: int) -> None:
+def check_steps(bank: Searched, n_steps: int) -> None:
     """Raise an error if there are too few steps for one window."""
     if n_steps < bank.lookback:
         raise InputError(f"steps must have at least {bank.lookback} steps, the lookback of the bank, got {n_steps}")

@@ -1,0 +1,319 @@
+"""Work on the shards by the workers of a Dask cluster: one task for each shard.
+
+Tasks carry the path, the checksum and the queries, never readings. What else a worker needs (units, starts) is a task
+of its own, so that the scheduler can give it to another worker after a death. Columns stay in the memory of the worker
+that read them, and the next task for the shard prefers that worker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.errors import ClusterError, InputError, SubcastError
+from subcast.retrieval.sharding.cache import Shard, ShardCache
+from subcast.retrieval.sharding.engines import Parts
+from subcast.retrieval.sharding.moments import Span, Sums, merge_sums, sum_shard
+from subcast.retrieval.sharding.tasks import Answer, Bounds, Call, fetch_stretches, merge_answers, search_shard
+from subcast.retrieval.sharding.units import Frame, Side
+
+_SHARE_OF_MEMORY = 0.4  # of a worker's memory limit that its columns may take; it pauses at 0.8
+_MERGED_AT_ONCE = 8
+_SENT_ONCE_FROM = 1 << 20  # bytes of queries for all shards together, above which they are a task of their own
+_LOOK = 1.0  # seconds between two looks at a cluster that is busy
+_BANKS_KEPT = 4
+
+
+# What runs on a worker
+
+_CACHE, _BOUNDS = ShardCache(), Bounds()
+
+
+def worker_cache(limit: int) -> ShardCache:
+    """Return the columns that this process has read; their limit is at most a share of the worker's memory limit."""
+    from distributed import get_worker
+
+    try:
+        memory = get_worker().memory_manager.memory_limit
+    except (ValueError, AttributeError):  # not on a worker
+        memory = None
+    _CACHE.limit = min(limit, int(memory * _SHARE_OF_MEMORY)) if memory else limit
+    return _CACHE
+
+
+def keep(what: Any) -> Any:
+    """Return what was given: a task whose result stays on a worker, and can be made again on another."""
+    return what
+
+
+def run_search(shard: Shard, frame: Frame, side: Side, call: Call, limit: int) -> Answer:
+    """Search one shard, with one thread: the threads of the worker are the tasks that it runs at a time."""
+    return search_shard(worker_cache(limit), _BOUNDS, shard, frame, side, call, 1)
+
+
+def run_fetch(
+    shard: Shard, frame: Frame, side: Side, rows: NDArray[np.int64], starts: NDArray[np.int64], length: int, limit: int
+) -> NDArray[np.float32]:
+    """Return steps of one shard, [starts, length, rows]."""
+    return fetch_stretches(worker_cache(limit), shard, frame, side, rows, starts, length)
+
+
+def run_sums(shard: Shard, frame: Frame, side: Side, span: Span, own: tuple[int, int], limit: int) -> Sums | None:
+    """Return the sums of one shard."""
+    return sum_shard(worker_cache(limit), shard, frame, side, span, own)
+
+
+# What runs beside the client
+
+
+class ClusterEngine:
+    """Works on the shards by the workers of a client.
+
+    Parameters
+    ----------
+    client
+        a `distributed.Client`
+    cache_bytes
+        memory for columns in each worker
+    patience
+        seconds to wait for a worker when there is none
+    """
+
+    def __init__(self, client: Any, cache_bytes: int, patience: float) -> None:
+        _check_client(client)
+        self.client = client
+        self.cache_bytes = cache_bytes
+        self.patience = patience
+        self._placement: dict[tuple[str, int], str] = {}
+        self._kept: dict[str, dict[int, Any]] = {}
+        self._scheduler: str | None = None
+        self._identity()
+
+    def search(self, parts: Parts, call: Call, threads: int | None) -> Answer:
+        """Return the k nearest candidates of all shards, merged in a tree by the workers."""
+        numbers = parts.searched()
+        with self._sentences(parts):
+            workers = self._places(parts, numbers)
+            what: Any = call
+            if call.nbytes * len(numbers) > _SENT_ONCE_FROM:
+                what = self.client.submit(keep, call, key=f"subcast-queries-{call.name}", pure=False)
+            futures = [
+                self._task("search", run_search, parts, number, workers, what, self.cache_bytes) for number in numbers
+            ]
+            answer: Answer = self._result(self._tree(merge_answers, futures))
+            return answer
+
+    def fetch(
+        self, parts: Parts, rows: NDArray[np.int64], requests: Sequence[tuple[int, NDArray[np.int64]]], length: int
+    ) -> list[NDArray[np.float32]]:
+        """Return the steps from some starts of each shard on, [starts, length, rows] for each request."""
+        with self._sentences(parts):
+            workers = self._places(parts, [number for number, _ in requests])
+            futures = [
+                self._task("fetch", run_fetch, parts, number, workers, rows, starts, length, self.cache_bytes)
+                for number, starts in requests
+            ]
+            found: list[NDArray[np.float32]] = self._results(futures)
+            return found
+
+    def sums(self, parts: Parts, span: Span) -> Sums | None:
+        """Return sums of products over the whole series, added in the order of time."""
+        numbers = list(range(len(parts)))
+        with self._sentences(parts):
+            workers = self._places(parts, numbers)
+            futures = [
+                self._task("sums", run_sums, parts, number, workers, span, parts.own(number), self.cache_bytes)
+                for number in numbers
+            ]
+            total: Sums | None = self._result(self._tree(merge_sums, futures))
+            return total
+
+    # Tasks
+
+    def _task(
+        self,
+        name: str,
+        run: Callable[..., Any],
+        parts: Parts,
+        number: int,
+        workers: dict[int, str],
+        *arguments: Any,
+    ) -> Any:
+        """Return the future of a task about one shard, on the worker that has its columns if that one lives."""
+        frame, side = self._companions(parts, number, workers[number])
+        return self.client.submit(
+            run,
+            parts.shard(number),
+            frame,
+            side,
+            *arguments,
+            key=f"subcast-{name}-{number}-{uuid4().hex}",
+            workers=[workers[number]],
+            allow_other_workers=True,
+            pure=False,
+        )
+
+    def _companions(self, parts: Parts, number: int, worker: str) -> tuple[Any, Any]:
+        """Return the futures of what all shards of the bank share, and of what belongs to one besides its file."""
+        token = parts.frame.token
+        kept = self._kept.setdefault(token, {})
+        while len(self._kept) > _BANKS_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        if -1 not in kept:
+            kept[-1] = self.client.submit(keep, parts.frame, key=f"subcast-frame-{token}", pure=False)
+        if number not in kept:
+            kept[number] = self.client.submit(
+                keep,
+                parts.side(number),
+                key=f"subcast-side-{token}-{number}",
+                workers=[worker],
+                allow_other_workers=True,
+                pure=False,
+            )
+        return kept[-1], kept[number]
+
+    def _tree(self, merge: Callable[[list[Any]], Any], futures: list[Any]) -> Any:
+        """Return the future of all results merged, a few at a time and in order."""
+        while len(futures) > 1:
+            groups = [futures[i : i + _MERGED_AT_ONCE] for i in range(0, len(futures), _MERGED_AT_ONCE)]
+            futures = [
+                self.client.submit(merge, group, key=f"subcast-merge-{uuid4().hex}", pure=False) for group in groups
+            ]
+        return futures[0]
+
+    def _places(self, parts: Parts, numbers: Sequence[int]) -> dict[int, str]:
+        """Return a worker for each shard: the one that had it, unless it is gone or has more than its part."""
+        threads = self._workers()
+        token = parts.frame.token
+        every = list(range(len(parts)))
+        most = {worker: -(-len(every) * count // sum(threads.values())) for worker, count in threads.items()}
+        taken = dict.fromkeys(threads, 0)
+        without = []
+        for number in every:
+            worker = self._placement.get((token, number))
+            if worker in taken and taken[worker] < most[worker]:
+                taken[worker] += 1
+            else:
+                without.append(number)
+        for number in without:
+            worker = min(threads, key=lambda each: (taken[each] / threads[each], each))
+            self._placement[token, number] = worker
+            taken[worker] += 1
+        return {number: self._placement[token, number] for number in numbers}
+
+    # The state of the cluster
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what the scheduler says about itself; raise if it is gone or is another one than before."""
+        client = self.client
+        if client.status in ("closed", "closing"):
+            raise ClusterError(
+                "the client is closed, or lost its scheduler: connect another one with bank.connect(Client(address))"
+            )
+        try:
+            identity: dict[str, Any] = client.sync(client.scheduler.identity, callback_timeout=max(self.patience, 5.0))
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"the scheduler at {_address(client)} does not answer ({type(error).__name__}): start it again, then "
+                "call again"
+            ) from error
+        before, self._scheduler = self._scheduler, str(identity["id"])
+        if before not in (None, self._scheduler):
+            self._kept, self._placement = {}, {}
+            raise ClusterError(
+                f"the scheduler at {_address(client)} was restarted, and what it was computing is lost; the bank is "
+                "not: call again"
+            )
+        return identity
+
+    def _workers(self) -> dict[str, int]:
+        """Return the threads of each worker; wait for one if there is none."""
+        since = time.monotonic()
+        while True:
+            workers = self._identity()["workers"]
+            threads = {str(address): int(worker["nthreads"]) for address, worker in workers.items()}
+            if threads:
+                return threads
+            self._give_up_after(since)
+            time.sleep(min(0.2, max(self.patience, 0.01)))
+
+    def _give_up_after(self, since: float) -> None:
+        if time.monotonic() - since > self.patience:
+            raise ClusterError(
+                f"the cluster at {_address(self.client)} has had no worker for {self.patience:g} s: start one with "
+                f"`dask worker {_address(self.client)}`, then call again"
+            )
+
+    def _result(self, future: Any) -> Any:
+        return self._results([future])[0]
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """Return the results; look now and then whether there is still a worker that can compute them."""
+        from distributed import wait
+
+        alone_since: float | None = None
+        try:
+            while True:
+                try:
+                    with self.client.as_current():
+                        wait(futures, timeout=_LOOK)
+                    return list(self.client.gather(futures))
+                except TimeoutError:
+                    has_worker = bool(self._identity()["workers"])
+                    alone_since = None if has_worker else alone_since or time.monotonic()
+                    if alone_since is not None:
+                        self._give_up_after(alone_since)
+        except BaseException:
+            if self.client.status == "running":
+                self.client.cancel(futures)
+            raise
+
+    @contextmanager
+    def _sentences(self, parts: Parts) -> Iterator[None]:
+        """Turn what goes wrong on the cluster into one sentence."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        try:
+            yield
+        except SubcastError:
+            raise
+        except KilledWorker as error:
+            raise ClusterError(
+                f"workers died again and again while they worked on {parts.place.address}: give them more memory, or "
+                "write the bank with fewer steps for each shard"
+            ) from error
+        except CancelledError as error:
+            raise ClusterError(
+                f"the connection to the scheduler at {_address(self.client)} was lost, and with it the call: check "
+                "that it runs, then call again"
+            ) from error
+        except (OSError, RuntimeError, ImportError, AttributeError) as error:
+            raise ClusterError(
+                f"the cluster at {_address(self.client)} could not do the work ({type(error).__name__}: "
+                f"{' '.join(str(error).split())[:200]}): its workers need the same version of subcast"
+            ) from error
+
+
+def _address(client: Any) -> str:
+    scheduler = client.scheduler
+    return "an unknown address" if scheduler is None else str(scheduler.address)
+
+
+def _check_client(client: Any) -> None:
+    """Raise unless the client is one that this process can wait for."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise InputError("client= needs distributed: install it with pip install 'subcast[cluster]'") from None
+    if not isinstance(client, Client):
+        raise InputError(f"client must be a distributed Client, or None for this process, got {type(client).__name__}")
+    if client.asynchronous:
+        raise InputError("client must not be asynchronous: make it with Client(address) outside of a coroutine")
