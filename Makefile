@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 MODELS := $(VENV)/.models
 DEV    := $(VENV)/.dev
+SERVE  := $(VENV)/.serve
 BENCH  := $(VENV)/.bench
 BROWSER := $(VENV)/.browser
 # Where the real datasets are, for the tests and benchmarks that need them.
@@ -18,10 +19,15 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo test test-browser test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
+.PHONY: demo serve-demo test test-browser test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
+
+# The live service on generated data, with a feed in which sensors die and stick; Ctrl-C stops it.
+serve-demo: $(SERVE)
+	rm -rf live-demo
+	$(BIN)/subcast demo --live --output live-demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --doctest-glob='*.md' src tests README.md docs
@@ -79,7 +85,7 @@ package: $(PACK)/.ready
 	done
 
 clean:
-	rm -rf $(VENV) $(HEAVY) $(DOCS) $(PACK) demo site dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(HEAVY) $(DOCS) $(PACK) demo live-demo site dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -89,6 +95,10 @@ $(VENV)/bin/python:
 $(MODELS): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[models]'
 	@touch $@
+
+$(SERVE): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,serve]'
+	@touch $@ $(MODELS)
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'

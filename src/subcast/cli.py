@@ -113,16 +113,27 @@ def _root(
 
 @app.command()
 def demo(
-    output: options.DemoOutput = Path("demo"), seed: options.DemoSeed = 0, progress: options.Progress = True
+    output: options.DemoOutput = Path("demo"),
+    seed: options.DemoSeed = 0,
+    live: options.Live = False,
+    port: options.DemoPort = 8000,
+    progress: options.Progress = True,
 ) -> None:
     """Run a demonstration on generated data: forecasts of solar plants when most of them stop reporting.
 
-    Example: `subcast demo -o demo`
+    With `--live` it starts a service and sends it readings in which plants fall silent and stick; the page shows it.
+
+    Examples: `subcast demo -o demo`, `subcast demo --live -o live-demo`
     """
     with _extras("the demo"):
-        from subcast.commands.demo import run_demo
+        if live:
+            from subcast.commands.live_demo import run_live_demo
 
-        run_demo(output, seed, progress=progress)
+            run_live_demo(output, seed, port=port, progress=progress)
+        else:
+            from subcast.commands.demo import run_demo
+
+            run_demo(output, seed, progress=progress)
 
 
 @app.command()

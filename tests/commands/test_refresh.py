@@ -9,6 +9,7 @@ import pytest
 import subcast
 from commands.examples import run, shell, waves
 from subcast.errors import InputError
+from subcast.screening import Screener
 
 
 @pytest.fixture
@@ -40,6 +41,16 @@ def test_json_and_another_folder(plant):
     assert json.loads(done.stdout)["steps"] == 30
     assert (plant / "plant" / "wrapper.json").read_bytes() == before
     assert subcast.load(plant / "other").report_["refreshes"][0]["steps"] == 30
+
+
+def test_the_screener_of_the_folder_stays(plant):
+    robust = subcast.load(plant / "plant")
+    Screener.fit(robust, waves()).save(plant / "plant")
+    before = Screener.load(plant / "plant")
+    run("refresh", plant / "plant", plant / "new.csv")
+    after = Screener.load(plant / "plant")  # would be refused if it were that of another wrapper
+    assert np.array_equal(after.rules.instant, before.rules.instant)
+    assert after.source != before.source
 
 
 def test_what_is_known_is_refused_or_left_out(plant):

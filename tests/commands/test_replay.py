@@ -82,7 +82,14 @@ class TestFaults:
         assert offset == pytest.approx([0, *[3 * series.values[:, 2].std()] * 5], rel=1e-4, abs=1e-4)
         assert (np.diff(drift[1:]) > 0).all()
         assert sent[NAMES[4]] == pytest.approx(true[NAMES[4]])
-        assert [fault.sensor for fault in steps[1].begin] == [NAMES[2], NAMES[3]]
+        assert steps[1].happens == [f"{NAMES[2]} jumps to an offset", f"{NAMES[3]} begins to drift"]
+
+    def test_a_sensor_gets_well_again(self):
+        series = waves()[:8]
+        (fault,) = place_faults([("kill", NAMES[0], "2..5")], series, 0, 0, None)
+        steps = list(steps_of(series, [fault], texts(series)))
+        assert [NAMES[0] in step.readings for step in steps] == [True] * 2 + [False] * 3 + [True] * 3
+        assert steps[5].happens == [f"{NAMES[0]} is well again"]
 
     def test_a_missing_reading_is_not_sent_and_nothing_happens_after_the_end(self):
         values = np.array([[1.0, np.nan], [2.0, 3.0]])

@@ -75,6 +75,8 @@ def table_options(
 # subcast demo
 
 DemoOutput = Annotated[Path, Option("--output", "-o", help="Folder for the page, the plot and the wrapper.")]
+Live = Annotated[bool, Option("--live", help="Start a service with a replayed feed instead, until Ctrl-C.")]
+DemoPort = Annotated[int, Option("--port", min=0, max=65535, help="Port of the service on 127.0.0.1, with --live.")]
 DemoSeed = Annotated[int, Option(help="Random seed for the generated clouds and for drawing the plants that report.")]
 
 # subcast train
@@ -188,7 +190,7 @@ ReplayFile = Annotated[Path, Argument(help=f"File of readings to send ({_TABLE_F
 Speed = Annotated[float, Option(help="How many times as fast as the readings happened; 0 as fast as possible.")]
 Kill = Annotated[
     str | None,
-    Option(help="Sensors that fall silent: a,b,c, or with a step or a time each: a@40,b@2026-05-01T12:00."),
+    Option(help="Sensors that fall silent: a,b,c, or with a step or a time each: a@40,b@2026-05-01T12:00,c@40..90."),
 ]
 Stick = Annotated[str | None, Option(help="Sensors that repeat their last reading, as with --kill.")]
 Offset = Annotated[str | None, Option(help="Sensors that jump to an offset of three spreads, as with --kill.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import typer
 from subcast.commands.forecast import open_wrapper
 from subcast.errors import DataNotFoundError, InputError
 from subcast.names import plural
+from subcast.screening import Screener
+from subcast.screening.screener import KIND
 from subcast.series import Series
+from subcast.storage import folders
+from subcast.subset import SubsetForecaster
 from subcast.tables.rates import time_texts
 
 
@@ -44,7 +49,15 @@ def run_refresh(
     series = Series.read(readings, zone=robust.metadata_.zone, **table)  # type: ignore[arg-type]
     refreshed = robust.refresh(_later(series, robust.metadata_.times) if new_only else series)
     refreshed.save(folder if output is None else output)
+    _keep_screener(folder, folder if output is None else output, refreshed)
     return {**refreshed.report_["refreshes"][-1], "all_windows": len(refreshed.fitted_.bank)}
+
+
+def _keep_screener(folder: Path, output: Path, refreshed: SubsetForecaster) -> None:
+    """Save the screener of the folder, if it has one, as that of the refreshed wrapper: what it learned stays."""
+    if folders.is_saved(folder, KIND):
+        screener = Screener.from_state(folders.open_state(folder, KIND))
+        replace(screener, source=refreshed.fitted_.bank.fingerprint()).save(output)
 
 
 def _later(series: Series, known: Any) -> Series:

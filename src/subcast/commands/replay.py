@@ -43,11 +43,14 @@ class Fault:
         name of the sensor
     step
         number of the first step with the fault
+    until
+        number of the step at which the sensor is well again; None for never
     """
 
     kind: str
     sensor: str
     step: int
+    until: int | None = None
 
     @property
     def words(self) -> str:
@@ -62,15 +65,15 @@ class Fault:
 
 
 class Step(NamedTuple):
-    """One step of a replay: its time, the readings by sensor, and the faults that begin."""
+    """One step of a replay: its time, the readings by sensor, and what happens to sensors, in words."""
 
     time: str
     readings: dict[str, float]
-    begin: list[Fault]
+    happens: list[str]
 
 
 def read_faults(kind: str, text: str | None) -> list[tuple[str, str, str]]:
-    """Read `a,b@40,c@2024-05-01T12:00` as (kind, sensor, when), with "" where nothing is said.
+    """Read `a,b@40,c@2024-05-01T12:00,d@40..90` as (kind, sensor, when), with "" where nothing is said.
 
     >>> read_faults("kill", "north,south@40")
     [('kill', 'north', ''), ('kill', 'south', '40')]
@@ -102,8 +105,9 @@ def place_faults(
         if sensor in seen:
             raise InputError(f"{sensor!r} is to have two faults: name it once")
         seen.add(sensor)
-        step = _when(when, series, zone, kind) if when else first
-        faults.append(Fault(kind, sensor, step))
+        begin, _, end = when.partition("..")
+        step = _when(begin, series, zone, kind) if begin else first
+        faults.append(Fault(kind, sensor, step, _when(end, series, zone, kind) if end else None))
         first += 0 if when else between
     return faults
 
@@ -135,25 +139,25 @@ def steps_of(series: Series, faults: Sequence[Fault], times: Sequence[str]) -> I
         readings = {
             name: float(f"{value:.7g}") for name, value in zip(series.variables, row, strict=True) if value == value
         }
-        yield Step(times[number], readings, [fault for fault in faults if fault.step == number])
+        happens = [fault.words for fault in faults if fault.step == number]
+        happens += [f"{fault.sensor} is well again" for fault in faults if fault.until == number]
+        yield Step(times[number], readings, happens)
 
 
 def _apply(fault: Fault, values: NDArray[np.float64], column: int) -> None:
     """Write a fault into the readings [t, n]."""
-    own = values[:, column]
-    count = max(len(own) - fault.step, 0)
-    if not count:
-        return
+    own, ill = values[:, column], slice(fault.step, fault.until)
+    count = len(own[ill])
     if fault.kind == "kill":
-        own[fault.step :] = np.nan
+        own[ill] = np.nan
     elif fault.kind == "stick":
         before = own[: max(fault.step, 1)]
         known = before[~np.isnan(before)]
-        own[fault.step :] = known[-1] if known.size else np.nan
+        own[ill] = known[-1] if known.size else np.nan
     else:
         size = _SPREADS * float(np.nan_to_num(np.nanstd(own), nan=1.0))
         grown = np.minimum(np.arange(1, count + 1) / _DRIFT_STEPS, 1.0) if fault.kind == "drift" else np.ones(count)
-        own[fault.step :] += size * grown
+        own[ill] += size * grown
 
 
 # Running
@@ -235,8 +239,9 @@ def replay(
             if wait > 0:
                 sleep(wait)
             _post(client, group, f"replay-{run}-{number}", counts)
-            for fault in (fault for step in group for fault in step.begin):
-                say(f"{group[-1].time}: {fault.words}")
+            for step in group:
+                for words in step.happens:
+                    say(f"{step.time}: {words}")
             _tell(number, group, counts, seconds, say)
     except KeyboardInterrupt:
         say(f"stopped after {plural(counts['steps'], 'step')} and {plural(counts['readings'], 'reading')}")
