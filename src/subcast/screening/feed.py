@@ -366,6 +366,15 @@ class Feed:
         else:
             self._overrides[self._screener.variables[place]] = choice
 
+    def forget(self, sensor: str) -> None:
+        """Begin anew with a sensor that was replaced: its readings so far are holes, and nothing of it is remembered."""
+        place = self._screener.place(sensor)
+        fresh, known = Feed(self._screener).state(), self.state()
+        kept = {name: known[name] for name in ("stamp", "count", "holes", "suspect", "overrides")}
+        self.resume({**_with_fresh(known, fresh, place, len(self._screener.variables)), **kept})
+        self._holes[:, place] = True
+        self._suspect.pop(place, None)
+
     # Resuming
 
     def state(self) -> dict[str, Any]:
@@ -407,3 +416,12 @@ class Feed:
 
 
 _STAMPS = ("seen", "same", "doubt", "suspect_since")
+
+
+def _with_fresh(known: Any, fresh: Any, place: int, n: int) -> Any:
+    """Return a state in which the numbers of one sensor are those of a fresh one."""
+    if isinstance(known, dict):
+        return {name: _with_fresh(value, fresh[name], place, n) for name, value in known.items() if name in fresh}
+    if isinstance(known, list) and len(known) == len(fresh):
+        return [fresh[index] if index % n == place else value for index, value in enumerate(known)]
+    return known
