@@ -234,7 +234,7 @@ class StandIn:
         ]
         return {"events": events[::-1], "next": None}
 
-    def _post_forecast_without(self, query, body):
+    def _post_what_if(self, query, body):
         return {
             "forecast": self._forecast(NAMES, shift=2.0),
             "expected_gap_now": 1.9,

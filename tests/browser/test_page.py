@@ -96,7 +96,7 @@ class TestWhatIf:
         page.wait_for_text("#what-if-words", "→")
         before = len(stand_in.asked)
         stand_in.step += 1
-        page.wait(lambda: any(path.endswith("without") for _, path, _ in stand_in.asked[before:]))
+        page.wait(lambda: any(path.endswith("what-if") for _, path, _ in stand_in.asked[before:]))
         assert page.row(NAMES[2]).get_attribute("class") == "off"
 
 

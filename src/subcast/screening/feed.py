@@ -367,7 +367,7 @@ class Feed:
             self._overrides[self._screener.variables[place]] = choice
 
     def forget(self, sensor: str) -> None:
-        """Begin anew with a sensor that was replaced: its readings so far are holes, and nothing of it is remembered."""
+        """Begin anew with a sensor that was replaced: its readings so far are holes, and nothing is remembered."""
         place = self._screener.place(sensor)
         fresh, known = Feed(self._screener).state(), self.state()
         kept = {name: known[name] for name in ("stamp", "count", "holes", "suspect", "overrides")}

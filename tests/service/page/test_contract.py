@@ -30,6 +30,6 @@ def test_answers_of_the_stand_in_are_those_of_the_service(path, step):
 
 
 def test_what_if():
-    status, answer = StandIn().answer("post", "/v1/forecast/without", {}, {"without": [NAMES[0]], "sensors": None})
+    status, answer = StandIn().answer("post", "/v1/what-if", {}, {"without": [NAMES[0]], "sensors": None})
     assert status == 200
     models.WhatIfAnswer(**answer)

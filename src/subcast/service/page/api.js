@@ -61,5 +61,5 @@ export const service = {
   truth: () => ask("GET", "v1/truth"),
   history: () => ask("GET", "v1/truth/history?limit=200"),
   events: () => ask("GET", "v1/events?limit=60"),
-  whatIf: (without, sensors) => ask("POST", "v1/forecast/without", { without, sensors }),
+  whatIf: (without, sensors) => ask("POST", "v1/what-if", { without, sensors }),
 };
