@@ -17,7 +17,7 @@ from subcast.adapters.onnx import from_onnx_content
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.forecasters.checkpoint import forecaster_from_state, is_saved_forecaster
 from subcast.forecasters.protocol import AbleForecaster
-from subcast.retrieval import Bank, LagMoments, WindowBank
+from subcast.retrieval import Bank, LagMoments, ShardedBank, WindowBank
 from subcast.storage import fields, folders
 from subcast.storage.state import State
 from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert
@@ -217,7 +217,7 @@ def _load_experts(state: State) -> dict[str, Expert]:
 
 def _check_compared_features(state: State, fitted: Fitted) -> None:
     """Raise unless the bank stores exactly the features by which windows are compared besides readings."""
-    if isinstance(fitted.bank, WindowBank):
+    if isinstance(fitted.bank, WindowBank | ShardedBank):
         shared = fitted.shared_at(None if fitted.features is None else fitted.features[:1], fitted.bank_slots[:1])
         expected = (False, *[True] * (0 if shared is None else shared.shape[-1]))
         if fitted.bank.layout.shared != expected:
@@ -291,5 +291,12 @@ MODELS: dict[str, Callable[[State, TrainingMetadata, str], Any]] = {
 }
 """Readers of stored models by the kind that their state names."""
 
-BANKS: dict[str, Callable[[State], Any]] = {"windows": WindowBank.from_state}
+
+def _read_sharded(state: State) -> ShardedBank:
+    """Return a bank in files, in the units that it was fitted in."""
+    part = state.part("normalizer")
+    return ShardedBank.from_state(state, None if part is None else Normalizer.from_state(part))
+
+
+BANKS: dict[str, Callable[[State], Any]] = {"windows": WindowBank.from_state, "sharded": _read_sharded}
 """Readers of stored banks by the kind that their state names."""

@@ -120,8 +120,18 @@ def test_normalized_banks_are_equal(with_targets):
 
 def test_moments_are_those_of_the_whole_series():
     bank, shards, _ = normal_pair()
-    ours, theirs = shards.moments(10, 3, 390), bank.moments(10, 3, 390)
-    assert np.allclose(ours.whole, theirs.whole, rtol=1e-5, atol=1e-6)
+    for lags in (10, 60):  # further than the overlap of the shards
+        ours, theirs = shards.moments(lags, 3, 390), bank.moments(lags, 3, 390)
+        assert np.allclose(ours.whole, theirs.whole, rtol=2e-7, atol=0)
+
+
+def test_steps_are_those_of_the_series():
+    values = random_walk(300, 3, missing=0.1)
+    targets = random_walk(300, 3, seed=3)
+    shards = sharded(WindowBank(values, 6, targets=targets), 40)
+    for first, last in ((0, 300), (39, 41), (77, 77), (299, 300)):
+        assert np.array_equal(shards.steps(first, last), values[first:last], equal_nan=True)
+        assert np.array_equal(shards.targets(first, last), targets[first:last])
 
 
 def test_moments_of_many_variables_have_common_factors(monkeypatch):
@@ -171,7 +181,8 @@ def test_memory_stays_below_the_limit_and_answers_the_same():
         (lambda bank: bank.nearest_sliding(np.zeros((3, 2)), [0, 1], 1), "at least 4 steps"),
         (lambda bank: bank.windows([99]), "index holds 99"),
         (lambda bank: bank.windows([0.5]), "whole numbers"),
-        (lambda bank: bank.moments(40), "write the bank again with a longer horizon"),
+        (lambda bank: bank.moments(4, 9, 9), "at least one step"),
+        (lambda bank: bank.steps(9, 99), "between 0 and 50"),
         (lambda bank: bank.pool_futures(np.array([[0]]), np.ones((1, 1)), np.arange(2), 30), "longer horizon"),
         (lambda bank: bank.pool_futures(np.array([[46]]), np.ones((1, 1)), np.arange(2), 1), "fewer than 5 steps"),
     ],

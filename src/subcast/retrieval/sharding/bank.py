@@ -23,14 +23,16 @@ from subcast.retrieval.protocol import Normalizes
 from subcast.retrieval.queries import Queries, as_queries
 from subcast.retrieval.sharding.cache import CACHE_BYTES, ShardCache
 from subcast.retrieval.sharding.engines import Engine, LocalEngine, Parts
-from subcast.retrieval.sharding.manifest import Manifest
+from subcast.retrieval.sharding.manifest import Manifest, manifest_from
 from subcast.retrieval.sharding.moments import SAMPLE, FactorSums, Span, common_factors, future_rows
 from subcast.retrieval.sharding.places import Place
 from subcast.retrieval.sharding.tasks import Call, neighbors_of
 from subcast.retrieval.sharding.units import Units
 from subcast.retrieval.sharding.writer import ShardWriter
+from subcast.storage import fields
 from subcast.storage.state import State
 
+KIND = "sharded"
 _CALLS = count()
 
 
@@ -310,6 +312,25 @@ class ShardedBank:
 
     # Windows and futures
 
+    def steps(self, first: int, last: int) -> NDArray[np.float32]:
+        """Return the readings of the steps `first` to `last` - 1, [t, n], whichever shards hold them."""
+        return self._range(first, last, np.arange(self.n))
+
+    def targets(self, first: int, last: int) -> NDArray[np.float32]:
+        """Return the same of what may follow a window: the targets if the bank has them, else the readings."""
+        return self._range(first, last, future_rows(self._parts.frame))
+
+    def _range(self, first: int, last: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        if not 0 <= first <= last <= self.n_steps:
+            raise InputError(f"first and last must lie between 0 and {self.n_steps}, got {first} and {last}")
+        found = np.empty((last - first, len(rows)), dtype=np.float32)
+        for number in range(self.shards):
+            begin, end = (max(first, min(bound, last)) for bound in self._parts.own(number))
+            if begin < end:
+                stretch = self._engine.fetch(self._parts, rows, [(number, np.array([begin]))], end - begin)[0]
+                found[begin - first : end - first] = stretch[0]
+        return found
+
     def windows(self, index: ArrayLike, variables: ArrayLike | Sequence[str] | None = None) -> NDArray[np.float32]:
         """Return candidates, [..., t, n] or [..., t, n, f] for an `index` of any shape; as `WindowBank.windows`."""
         numbers = self._check_index(index, -1)
@@ -435,11 +456,6 @@ class ShardedBank:
     def moments(self, lags: int, first: int = 0, last: int | None = None) -> LagMoments:
         """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1, summed shard by shard."""
         end = self.n_steps if last is None else min(last, self.n_steps)
-        if lags > self._manifest.overlap + 1 and self.shards > 1:
-            raise InputError(
-                f"the shards of {self.folder} overlap by {self._manifest.overlap} steps, and {lags} lags need "
-                f"{lags - 1}: write the bank again with a longer horizon"
-            )
         loadings = None
         if self.n > DENSE_LIMIT:
             steps = np.arange(first, end, max(1, (end - first) // SAMPLE))
@@ -469,9 +485,9 @@ class ShardedBank:
         """Return the state to save: where the files are and the units, not the readings."""
         units = self._parts.units
         facts = {
-            "kind": "sharded",
+            "kind": KIND,
             "folder": self.folder,
-            "manifest": self._manifest.checksum,
+            "manifest": self._manifest.facts(),
             "cache_bytes": self.cache_bytes,
             "patience": self.patience,
         }
@@ -481,6 +497,33 @@ class ShardedBank:
             if units.shared is not None:
                 state.arrays["shared"] = units.shared
         return state
+
+    @classmethod
+    def from_state(cls, state: State, normalizer: Normalizes | None = None) -> ShardedBank:
+        """Return the bank saved in `state`, in the units of `normalizer`; this process searches it until `connect`.
+
+        Steps that were appended to the files since then are not part of it.
+        """
+        bank = cls.__new__(cls)
+        place, part = Place.of(fields.text(state, "folder")), state.needed_part("manifest")
+        bank.__setstate__(
+            {
+                "parts": Parts(place, manifest_from(part)),
+                "cache_bytes": fields.whole(state, "cache_bytes", 1),
+                "patience": fields.number(state, "patience", 0),
+            }
+        )
+        try:
+            _check_files(bank._parts)
+        except InputError as error:
+            raise DataNotFoundError(f"{state.source} needs its bank in {place.address}: {error}") from None
+        if normalizer is None:
+            return bank
+        slots = fields.array(state, "slots", np.int64, [bank.n_steps], low=0)
+        shared = None
+        if fields.has_array(state, "shared"):
+            shared = fields.array(state, "shared", np.float32, [bank.n_steps, None], missing=True)
+        return bank.normalized(normalizer, slots, shared)
 
     def fingerprint(self) -> str:
         """Return a text that differs for banks with other windows: sizes and a checksum of files and units."""

@@ -64,9 +64,19 @@ def run_fetch(
     return fetch_stretches(worker_cache(limit), shard, frame, side, rows, starts, length)
 
 
-def run_sums(shard: Shard, frame: Frame, side: Side, span: Span, own: tuple[int, int], limit: int) -> Sums | None:
-    """Return the sums of one shard."""
-    return sum_shard(worker_cache(limit), shard, frame, side, span, own)
+def run_sums(
+    shard: Shard,
+    frame: Frame,
+    side: Side,
+    others: list[Shard],
+    other_sides: list[Side],
+    span: Span,
+    own: tuple[int, int],
+    limit: int,
+) -> Sums | None:
+    """Return the sums of one shard, whose last chunk may reach into others."""
+    pieces = [(shard, side), *zip(others, other_sides, strict=True)]
+    return sum_shard(worker_cache(limit), pieces, frame, span, own)
 
 
 # What runs beside the client
@@ -124,13 +134,15 @@ class ClusterEngine:
 
     def sums(self, parts: Parts, span: Span) -> Sums | None:
         """Return sums of products over the whole series, added in the order of time."""
-        numbers = list(range(len(parts)))
+        reaching = {number: parts.reaching(number, span)[1:] for number in range(len(parts))}
         with self._sentences(parts):
-            workers = self._places(parts, numbers)
-            futures = [
-                self._task("sums", run_sums, parts, number, workers, span, parts.own(number), self.cache_bytes)
-                for number in numbers
-            ]
+            workers = self._places(parts, list(reaching))
+            futures = []
+            for number, others in reaching.items():
+                sides = [self._companions(parts, each, workers[each])[1] for each in others]
+                shards, own = [parts.shard(each) for each in others], parts.own(number)
+                arguments = (shards, sides, span, own, self.cache_bytes)
+                futures.append(self._task("sums", run_sums, parts, number, workers, *arguments))
             total: Sums | None = self._result(self._tree(merge_sums, futures))
             return total
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subcast.retrieval.sharding.cache import Shard, ShardCache
 from subcast.retrieval.sharding.manifest import Manifest
-from subcast.retrieval.sharding.moments import Span, Sums, merge_sums, sum_shard
+from subcast.retrieval.sharding.moments import Span, Sums, chunks_of, merge_sums, sum_shard
 from subcast.retrieval.sharding.places import Place
 from subcast.retrieval.sharding.tasks import Answer, Bounds, Call, fetch_stretches, merge_answers, search_shard
 from subcast.retrieval.sharding.units import Frame, Side, Units
@@ -52,6 +52,15 @@ class Parts:
             starts = self.manifest.candidates.between(*self.own(number))
             self._sides[number] = Side.of(starts, self.units, file.first, file.end)
         return self._sides[number]
+
+    def reaching(self, number: int, span: Span) -> list[int]:
+        """Return a shard and those after it that its chunks of moments reach into; none if it has no chunk."""
+        chunks = chunks_of(span, self.own(number))
+        if not chunks:
+            return []
+        last = min(chunks[-1][1] + span.lags - 1, span.last)
+        before = [file.end for file in self.manifest.files[number:] if file.end < last]
+        return list(range(number, number + len(before) + 1))
 
     def searched(self) -> list[int]:
         """Return the shards that have candidates, the newest first: in a series that drifts, neighbors are recent."""
@@ -115,7 +124,13 @@ class LocalEngine:
         """Return sums of products over the whole series."""
         return merge_sums(
             [
-                sum_shard(self.cache, parts.shard(number), parts.frame, parts.side(number), span, parts.own(number))
+                sum_shard(
+                    self.cache,
+                    [(parts.shard(each), parts.side(each)) for each in parts.reaching(number, span)],
+                    parts.frame,
+                    span,
+                    parts.own(number),
+                )
                 for number in range(len(parts))
             ]
         )

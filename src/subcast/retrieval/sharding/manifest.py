@@ -131,7 +131,7 @@ class Manifest:
     @cached_property
     def checksum(self) -> int:
         """A checksum of the whole content."""
-        return zlib.crc32(json.dumps(self._facts(), sort_keys=True).encode())
+        return zlib.crc32(json.dumps(self.facts(), sort_keys=True).encode())
 
     def with_files(self, more: Sequence[ShardFile], offsets: NDArray[np.int64], holes: Sequence[bool]) -> Manifest:
         """Return the manifest after files were added; starts that are listed go on with every later window."""
@@ -145,7 +145,8 @@ class Manifest:
             )
         return replace(self, files=(*self.files, *more), offsets=offsets, holes=tuple(holes), starts=starts)
 
-    def _facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
+        """Return the content as plain values."""
         return {
             "format": FORMAT,
             "lookback": self.lookback,
@@ -164,7 +165,7 @@ class Manifest:
 
     def write(self, place: Place) -> None:
         """Write the manifest in one step; readers see the old one or the new one."""
-        content = json.dumps({**self._facts(), "checksum": self.checksum}, indent=None, separators=(", ", ": "))
+        content = json.dumps({**self.facts(), "checksum": self.checksum}, indent=None, separators=(", ", ": "))
         place.write(NAME, content.encode())
 
     @classmethod
@@ -189,13 +190,14 @@ class Manifest:
                 f"{state.source} has format {facts['format']}, and this version reads {FORMAT}: update subcast"
             )
         with fields.restoring(state):
-            manifest = _from_facts(state)
+            manifest = manifest_from(state)
         if manifest.checksum != fields.whole(state, "checksum"):
             raise state.damaged("its checksum is that of another content")
         return manifest
 
 
-def _from_facts(state: State) -> Manifest:
+def manifest_from(state: State) -> Manifest:
+    """Return the manifest whose facts are in `state`; raise a DataError unless every field fits the others."""
     shared = fields.sequence(state, "shared")
     if not shared or shared[0] is not False or not all(isinstance(each, bool) for each in shared):
         raise fields.wrong(state, "shared", "a list of true and false that begins with false", shared)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.retrieval.moments import RANK, LagMoments, MomentSums, _lagged_sums, _loadings
+from subcast.retrieval.moments import _STEPS_AT_ONCE, RANK, LagMoments, MomentSums, _lagged_sums, _loadings
 from subcast.retrieval.sharding.cache import Shard, ShardCache
 from subcast.retrieval.sharding.units import Frame, Side
 
 SAMPLE = 8192  # steps from which common factors are found
-_CELLS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +85,59 @@ def future_rows(frame: Frame) -> NDArray[np.int64]:
     return np.arange(first, first + frame.layout.n)
 
 
+def chunks_of(span: Span, own: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the chunks that begin among the steps own[0] .. own[1] - 1.
+
+    Products are in single precision within a chunk, and chunks are those of a whole series in memory, so that the sums
+    are the same.
+
+    >>> chunks_of(Span(3, 10, 70_000), (0, 40_000)), chunks_of(Span(3, 10, 70_000), (40_000, 70_000))
+    ([(10, 32778), (32778, 65546)], [(65546, 70000)])
+    """
+    before = max(0, -(-(own[0] - span.first) // _STEPS_AT_ONCE))
+    begins = range(span.first + before * _STEPS_AT_ONCE, min(own[1], span.last), _STEPS_AT_ONCE)
+    return [(begin, min(begin + _STEPS_AT_ONCE, span.last)) for begin in begins]
+
+
 def sum_shard(
-    cache: ShardCache, shard: Shard, frame: Frame, side: Side, span: Span, own: tuple[int, int]
+    cache: ShardCache, pieces: Sequence[tuple[Shard, Side]], frame: Frame, span: Span, own: tuple[int, int]
 ) -> Sums | None:
-    """Return the sums over the steps own[0] .. own[1] - 1, which belong to the shard; None if it has none."""
-    first, last = max(own[0], span.first), min(own[1], span.last)
-    if first >= last:
-        return None
+    """Return the sums over the chunks that begin in a shard, the first of `pieces`; the others follow it.
+
+    None if none does.
+    """
     rows = future_rows(frame)
     total: Sums | None = None
-    at_once = max(1, _CELLS_AT_ONCE // len(rows))
-    for begin in range(first, last, at_once):
-        end = min(begin + at_once, last)
-        beyond = min(end + span.lags - 1, span.last, shard.file.end)
-        starts = np.array([begin - shard.file.first])
-        stretch = cache.stretches(shard, frame, side, rows, starts, beyond - begin)[0]
+    for begin, end in chunks_of(span, own):
+        beyond = min(end + span.lags - 1, span.last)
+        stretch = np.concatenate(list(_stretches(cache, pieces, frame, rows, begin, beyond)))
         part = _sums(stretch, span, end - begin)
         total = part if total is None else total + part  # type: ignore[operator]
     return total
 
 
+def _stretches(
+    cache: ShardCache,
+    pieces: Sequence[tuple[Shard, Side]],
+    frame: Frame,
+    rows: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> Iterator[NDArray[np.float32]]:
+    """Yield the steps first .. last - 1 of some rows, [t, rows], from one shard after the other."""
+    for shard, side in pieces:
+        end = min(last, shard.file.end)
+        if first < end:
+            starts = np.array([first - shard.file.first])
+            yield cache.stretches(shard, frame, side, rows, starts, end - first)[0]
+            first = end
+
+
 def _sums(stretch: NDArray[np.float32], span: Span, own_steps: int) -> Sums:
-    if span.loadings is None:
-        return MomentSums.of(stretch, span.lags, own_steps)
-    return FactorSums.of(stretch, span.lags, own_steps, span.loadings)
+    if span.loadings is not None:
+        return FactorSums.of(stretch, span.lags, own_steps, span.loadings)
+    z = np.nan_to_num(stretch, nan=0.0)
+    return MomentSums(_lagged_sums(z, span.lags, own_steps), own_steps)
 
 
 def merge_sums(parts: list[Sums | None]) -> Sums | None:

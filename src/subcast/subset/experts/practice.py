@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subcast.retrieval.moments import LagMoments
 from subcast.subset.experts.features import Features, crowd_of
+from subcast.subset.experts.sampled import Material
 from subcast.subset.regression import Regression, make_regression
 from subcast.windows import Windows
 
@@ -89,19 +90,17 @@ class Practice:
     @classmethod
     def of(cls, train: Windows, fitted: Fitted) -> Practice | None:
         """Return the training series in halves; None if a half would have too few windows."""
-        normalizer, slots = fitted.normalizer, fitted.bank_slots
-        readings = normalizer.normalize(train.series.values, slots)
-        targets = normalizer.normalize(train.target_values, slots)
-        starts = np.asarray(train.starts, dtype=np.int64)
+        material = Material.of(train, fitted)
+        starts, readings, first, middle, last = (
+            material.starts, material.readings, material.first, material.middle, material.last
+        )  # fmt: skip
         lags = train.lookback + train.horizon
-        first, last = int(starts.min()), int(starts.max()) + lags
-        middle = (first + last) // 2
         groups = (starts[starts + lags <= middle], starts[starts >= middle])
         if min(len(group) for group in groups) < _LEAST_WINDOWS:
             return None
         others = (LagMoments.fit(readings[middle:last], lags), LagMoments.fit(readings[first:middle], lags))
         halves = tuple(Half(group, moments) for group, moments in zip(groups, others, strict=True))
-        return cls(readings, targets, slots, halves, train.lookback, train.horizon)
+        return cls(readings, material.targets, material.slots, halves, train.lookback, train.horizon)
 
     @property
     def n(self) -> int:
