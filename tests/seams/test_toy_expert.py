@@ -72,7 +72,7 @@ class Seer(Climate):
 
 def test_tuning_gives_a_good_expert_nearly_everything(parts):
     robust = sc.SubsetForecaster(last_reading, experts=[Climate(), Seer()], progress=False).fit(parts.train, parts.val)
-    assert set(robust.settings_.blend) == {"specialist", "linear", "climate", "seer"}
+    assert set(robust.settings_.blend) == {"specialist", "linear", "own_linear", "climate", "seer"}
     assert np.min(robust.settings_.blend["seer"]) > 0.8
     assert np.min(robust.settings_.blend_absent["seer"]) > 0.8
     assert np.max(robust.settings_.blend["climate"]) < 0.3

@@ -531,7 +531,7 @@ def test_every_fact_is_needed(saved, model, tmp_path):
     """Without any one of them a wrapper is refused."""
     copy = Path(shutil.copytree(saved, tmp_path / "copy"))
     page = page_of(saved, KIND)
-    free = {"fitted.subcast", "calibration", "limits"}  # not read, and parts that a wrapper may be without
+    free = {"fitted.subcast", "fitted.known_levels", "calibration", "limits"}  # not read, or may be missing
     parts = {"": page["facts"], **{f"{name}.": page["facts"][name] for name in ("metadata", "fitted")}}
     parts["fitted.bank."] = page["facts"]["fitted"]["bank"]
     names = {f"{start}{name}" for start, facts in parts.items() for name in facts} - free

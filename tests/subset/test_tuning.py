@@ -347,7 +347,7 @@ def test_a_useless_model_gets_almost_no_share(boosted_windows, metric):
     assert "boosted" in robust.fitted_.experts
     for share in range(3):
         parts = parts_by_step(robust, share)
-        assert list(parts) == ["model", "specialist", "linear", "boosted"]
+        assert list(parts) == ["model", "specialist", "linear", "own_linear", "boosted"]
         assert max(parts["model"]) <= 0.05
         np.testing.assert_allclose(np.sum(list(parts.values()), axis=0), 1, atol=1e-3)
 
@@ -368,8 +368,8 @@ def test_the_report_has_the_shares_with_and_without_the_model(walk_parts):
     robust = fitted(walk_parts.train, walk_parts.val, neighbors=5, correction=0.5, exponent=0.5)
     tried = {part["part"]: part for part in robust.report_["tried"] if "rows" in part}
     assert list(tried) == ["shares", "shares without the model"]
-    assert list(tried["shares"]["error_alone"]) == ["model", "specialist", "linear"]
-    assert list(tried["shares without the model"]["error_alone"]) == ["specialist", "linear"]
+    assert list(tried["shares"]["error_alone"]) == ["model", "specialist", "linear", "own_linear"]
+    assert list(tried["shares without the model"]["error_alone"]) == ["specialist", "linear", "own_linear"]
     for part in tried.values():
         assert part["error"] <= min(part["error_alone"].values()) * 1.05
         assert part["error"] <= part["error_of_usual_shares"] * 1.05

@@ -46,6 +46,8 @@ class Arrived:
     step_slots
         [b, t + h], the position of each step, where clocks may be set or holidays lie in between; None if positions
         follow one another
+    offsets
+        [b, n], what was taken from the readings of variables that left the levels of the training; None for nothing
     """
 
     values: NDArray[np.float32]
@@ -53,6 +55,7 @@ class Arrived:
     slots: NDArray[np.int64]
     consecutive: bool = False
     step_slots: NDArray[np.int64] | None = None
+    offsets: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -67,6 +70,7 @@ class Arrived:
             self.slots[which],
             consecutive,
             None if self.step_slots is None else self.step_slots[which],
+            None if self.offsets is None else self.offsets[which],
         )
 
     @classmethod

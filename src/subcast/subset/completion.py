@@ -59,6 +59,17 @@ class Completed:
             raise InputError("a forecast by regression on S needs moments: fit a new wrapper with correction=0.5")
         return self.regression.solve(self.readings)
 
+    @cached_property
+    def moved(self) -> Completed:
+        """The same windows, variables that left the levels of the training moved back to them.
+
+        For experts that know only these levels; `arrived.offsets` says by how much, None if nothing was moved.
+        """
+        followed = self.fitted.follow(self.arrived)
+        if followed.offsets is None:
+            return self
+        return complete(self.fitted, self.settings, followed, self.present, self.neighbors, self.weights)
+
     def deviation_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the regression's forecast of variables in normalized units, [b, h, s]."""
         solved = self.solved_readings

@@ -18,6 +18,7 @@ from subcast.subset.neighbor_forecasts import NeighborForecasts
 from subcast.subset.normalizer import Normalizer
 from subcast.subset.regression import RegressionCache
 from subcast.subset.settings import Settings
+from subcast.subset.wandering import KnownLevels
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Fitted:
         sizes of the axes t, h and f
     experts
         by name, in the order in which they are blended; the first is the model on the completed window
+    known_levels
+        the range of each variable's level in the training; None if nothing is known
     """
 
     model: AbleForecaster
@@ -67,6 +70,7 @@ class Fitted:
     horizon: int
     n_features: int
     experts: Mapping[str, Expert] = field(default_factory=dict)
+    known_levels: KnownLevels | None = None
     regressions: RegressionCache | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -98,6 +102,7 @@ class Fitted:
         if settings.pool or settings.correction > 0 or settings.regression_share > 0:
             lags = train.lookback + train.horizon
             moments = normalized.moments(lags, min(train.starts), max(train.starts) + lags)
+        follows = settings.pool and settings.follow_levels
         return cls(
             model,
             normalizer,
@@ -111,6 +116,7 @@ class Fitted:
             lookback=train.lookback,
             horizon=train.horizon,
             n_features=series.n_features,
+            known_levels=KnownLevels.fit(train, normalizer, slots) if follows else None,
         )
 
     @property
@@ -133,6 +139,12 @@ class Fitted:
     def arrive(self, windows: Windows) -> Arrived:
         """Return the windows of a series as they would arrive."""
         return Arrived.of(windows, self.normalizer.cycle)
+
+    def follow(self, arrived: Arrived) -> Arrived:
+        """Return the windows, variables that left the levels of the training moved back to them."""
+        if self.known_levels is None:
+            return arrived
+        return self.known_levels.follow(arrived, self.slots(arrived, self.lookback), self.normalizer)
 
     def slots(self, arrived: Arrived, length: int, skip: int = 0) -> NDArray[np.int64]:
         """Return the positions in the cycle of `length` steps of each window, after the first `skip`, [b, length]."""

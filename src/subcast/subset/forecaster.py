@@ -35,7 +35,7 @@ from subcast.subset.checks import (
     stored_probe,
 )
 from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, checked_levels
-from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, all_experts
+from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, OwnLinear, all_experts
 from subcast.subset.experts.practice import Practice, choose_ridge
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
@@ -65,7 +65,8 @@ from subcast.windows import Windows
 
 _FIELDS = {field.name for field in dataclasses.fields(Settings)}
 _FITTED_SETTINGS = (
-    "daily_profile", "holidays", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share"
+    "daily_profile", "holidays", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share",
+    "follow_levels",
 )  # fmt: skip
 _COMPARED = 256  # validation windows on which the model of a wrapper without intervals is compared
 _LOGGER = logging.getLogger(__name__)
@@ -253,20 +254,28 @@ class SubsetForecaster:
     def _practise(
         self, train: Windows, fitted: Fitted, settings: Settings, fixed: set[str]
     ) -> tuple[Settings, set[str]]:
-        """Choose the ridge and train the boosted expert on the training windows; it steps aside if they are few.
+        """Choose the ridge and train the experts that learn; one steps aside if the training windows are few.
 
         Returns the settings, and the names of those that were chosen here.
         """
-        practice, boosted, chosen = Practice.of(train, fitted), fitted.experts[Boosted.name], set()
+        practice, chosen = Practice.of(train, fitted), set()
         if practice is not None and "ridge" not in fixed:
             settings = replace(settings, ridge=choose_ridge(practice, RIDGES, self.metric, self.seed))
             chosen = {"ridge"}
-        wanted = "blend" not in fixed or Boosted.name in settings.blend
-        if practice is not None and wanted and isinstance(boosted, Boosted):
-            boosted.train(practice, fitted, settings.ridge)
-        named = {*settings.blend, *settings.blend_absent}
-        if isinstance(boosted, Boosted) and boosted.models is None and Boosted.name not in named:
-            fitted.experts = {name: expert for name, expert in fitted.experts.items() if name != Boosted.name}
+        named, untrained = {*settings.blend, *settings.blend_absent}, set()
+        for name, expert in fitted.experts.items():
+            wanted = "blend" not in fixed or name in settings.blend
+            if isinstance(expert, OwnLinear):
+                if wanted:
+                    expert.train(train, fitted)
+                untrained |= {name} if expert.coefficients is None else set()
+            elif isinstance(expert, Boosted):
+                if wanted and practice is not None:
+                    expert.train(practice, fitted, settings.ridge)
+                untrained |= {name} if expert.models is None else set()
+        fitted.experts = {
+            name: expert for name, expert in fitted.experts.items() if name not in untrained or name in named
+        }
         return settings, chosen
 
     def _tune_and_calibrate(self, fitted: Fitted, val: Windows, fixed: set[str]) -> None:

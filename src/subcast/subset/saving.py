@@ -20,12 +20,14 @@ from subcast.forecasters.protocol import AbleForecaster
 from subcast.retrieval import Bank, LagMoments, ShardedBank, WindowBank
 from subcast.storage import fields, folders
 from subcast.storage.state import State
-from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert
+from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert, OwnLinear
 from subcast.subset.experts.boosted import features_of
+from subcast.subset.experts.own_linear import learned_steps, n_inputs
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.neighbor_forecasts import NeighborForecasts
 from subcast.subset.normalizer import Normalizer
+from subcast.subset.wandering import KnownLevels
 
 if TYPE_CHECKING:
     from subcast.subset.forecaster import SubsetForecaster
@@ -125,6 +127,7 @@ def fitted_state(fitted: Fitted, keep_neighbor_forecasts: bool) -> State:
         normalizer=fitted.normalizer.state(),
         bank=fitted.bank.state(),
         moments=None if fitted.moments is None else fitted.moments.state(),
+        known_levels=None if fitted.known_levels is None else fitted.known_levels.state(),
         neighbor_forecasts=fitted.neighbor_forecasts.state(),
         **{f"expert_{name}": expert.state() for name, expert in fitted.experts.items()},
     )
@@ -164,6 +167,7 @@ def fitted_from_state(
         horizon=horizon,
         n_features=n_features,
         experts=_load_experts(state),
+        known_levels=KnownLevels.from_state(state.part("known_levels"), n),
     )
     _check_compared_features(state, fitted)
     _check_trees(state, fitted)
@@ -225,12 +229,17 @@ def _check_compared_features(state: State, fitted: Fitted) -> None:
 
 
 def _check_trees(state: State, fitted: Fitted) -> None:
-    """Raise unless the boosted expert's trees take as many features as this wrapper computes."""
+    """Raise unless the experts that learn take as many inputs as this wrapper computes."""
     boosted = fitted.experts.get(Boosted.name)
     if isinstance(boosted, Boosted):
         expected = features_of(fitted).count
         if any(trees.n_features != expected for trees in boosted.models or ()):
             raise state.damaged(f"its boosted trees must take {expected} features")
+    own = fitted.experts.get(OwnLinear.name)
+    if isinstance(own, OwnLinear) and own.coefficients is not None:
+        shape = (fitted.n, len(learned_steps(fitted)), n_inputs(fitted))
+        if own.coefficients.shape != shape:
+            raise state.damaged(f"its coefficients must have the shape {shape}, got {own.coefficients.shape}")
 
 
 def model_state(model: AbleForecaster) -> State:

@@ -63,6 +63,9 @@ class Settings:
         class of day, or the day of the year for daily steps
     holidays
         days such as "2024-12-25" that count as a Sunday in that profile, also those to come
+    follow_levels
+        whether variables that wander or grow are followed beyond the levels of their training: the model and the trees
+        see them moved back to the nearest known level, and their forecasts are moved forward again
     time_of_day_weight
         weight of the time of day in the distance, with a daily profile
     features_in_distance
@@ -92,6 +95,7 @@ class Settings:
     features_in_distance: bool = False
     per_variable: bool = True
     bank_share: float = 1.0
+    follow_levels: bool = True
 
     def __post_init__(self) -> None:
         check_whole("neighbors", self.neighbors)
@@ -112,7 +116,7 @@ class Settings:
         if self.assist not in ASSISTS:
             raise InputError(f"assist must be one of {', '.join(ASSISTS)}, got {self.assist!r}")
         object.__setattr__(self, "holidays", tuple(str(day) for day in as_days(self.holidays)))
-        for name in ("pool", "daily_profile", "features_in_distance", "per_variable"):
+        for name in ("pool", "daily_profile", "features_in_distance", "per_variable", "follow_levels"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
         shares = _numbers("shares", self.shares, 1)

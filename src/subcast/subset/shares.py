@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subcast.subset.blend import Rows
 
-USUAL_SHARES = {"model": 0.4, "specialist": 0.1, "linear": 0.1, "boosted": 0.4}
+USUAL_SHARES = {"model": 0.3, "specialist": 0.1, "linear": 0.1, "own_linear": 0.1, "boosted": 0.4}
 """Shares before anything is known; another expert has that of the specialist. They are divided by their sum."""
 
 PARTS = 10  # shares are multiples of a tenth, and the usual shares
@@ -20,6 +20,7 @@ MOST_FINE = 5  # experts; of more, shares are multiples of a fifth
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
 DOUBT = 1.0  # standard errors by which shares must beat those nearer to the usual ones
 MOST_VARIABLES = 32  # of each draw of S
+MOST_STEPS = 16  # at which shares are tuned
 _SMALLEST = 1e-12
 _LARGEST = 1e6  # in units of the variable's spread: larger errors count as this one
 
@@ -51,6 +52,10 @@ class ExpertErrors:
         errors = np.clip(np.nan_to_num(errors, nan=_LARGEST), -_LARGEST, _LARGEST)
         return cls(np.where(np.isnan(truth), np.nan, errors).astype(np.float32))
 
+    def at(self, steps: NDArray[np.int64]) -> ExpertErrors:
+        """Return the errors at some of the steps ahead."""
+        return self if len(steps) == self.errors.shape[2] else ExpertErrors(self.errors[:, :, steps])
+
     def losses(self, mixtures: NDArray[np.float32], metric: str) -> NDArray[np.float64]:
         """Return the mean loss of mixtures [m, experts] in each block of time and at each step, [m, blocks, h]."""
         _, b, h, _ = self.errors.shape
@@ -71,6 +76,15 @@ class ExpertErrors:
         losses = np.abs(errors) if metric == "mae" else errors**2
         known = ~np.isnan(losses)
         return np.asarray(np.where(known, losses, 0).sum(axis=(0, 2)) / np.maximum(known.sum(axis=(0, 2)), 1))
+
+
+def tuned_steps(horizon: int) -> NDArray[np.int64]:
+    """Return the steps ahead at which shares are tuned, with the first and the last; they are linear in between.
+
+    >>> tuned_steps(3), len(tuned_steps(96))
+    (array([0, 1, 2]), 16)
+    """
+    return np.unique(np.linspace(0, horizon - 1, min(horizon, MOST_STEPS)).astype(np.int64))
 
 
 @cache

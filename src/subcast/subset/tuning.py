@@ -25,7 +25,7 @@ from subcast.subset.experts import NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import SPECIALIST, Settings
-from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares
+from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares, tuned_steps
 from subcast.subsets import draw_subsets, subset_size
 from subcast.weighting import get_weighting
 from subcast.windows import Windows
@@ -409,12 +409,16 @@ def _shares_by_presence(
     tuner: Tuner, settings: Settings, cases: Sequence[Case], names: Sequence[str], errors: Sequence[ExpertErrors]
 ) -> list[NDArray[np.float64]]:
     """Return the experts' shares for each share of variables present, [h, experts] each."""
-    tables, tried = [], mixtures(tuple(names))
+    tables, tried, h = [], mixtures(tuple(names)), tuner.fitted.horizon
+    steps = tuned_steps(h)
     for number in range(len(settings.shares)):
         some = [each for case, each in zip(cases, errors, strict=True) if case.share == number]
-        own = [each.losses(tried, tuner.metric) for each in some]
-        first_alone = np.tile(np.eye(len(names))[0], (tuner.fitted.horizon, 1))
-        tables.append(steady_shares(tried, np.mean(own, axis=0)) if own else first_alone)
+        own = [each.at(steps).losses(tried, tuner.metric) for each in some]
+        if own:
+            shares = steady_shares(tried, np.mean(own, axis=0))  # [steps, experts]
+            tables.append(np.stack([np.interp(np.arange(h), steps, column) for column in shares.T], axis=1))
+        else:
+            tables.append(np.tile(np.eye(len(names))[0], (h, 1)))
     return tables
 
 

@@ -16,10 +16,10 @@ from subcast.subset.fitted import Fitted
 from subset.examples import HORIZON, LOOKBACK, few_trees, last_reading, waves
 
 
-def trained(series, metric="mae", most_rows=3000, trees=8, count=None):
+def trained(series, metric="mae", most_rows=3000, trees=8, count=None, follow=False):
     """A boosted expert with a few trees, trained on windows of a series, and what was fitted."""
     train = series.windows(LOOKBACK, HORIZON)[:count]
-    fitted = Fitted.fit(last_reading, train, sc.Settings())
+    fitted = Fitted.fit(last_reading, train, sc.Settings(follow_levels=follow))
     boosted = Boosted(metric, 0, most_rows)
     with few_trees(trees):
         boosted.train(Practice.of(train, fitted), fitted, 0.1)
@@ -122,6 +122,23 @@ def test_the_forecast_is_the_regression_plus_half_of_both_corrections(expert, te
     by_level = center.mean(axis=0)[present] + overall * level
     expected = (linear + spread * left + by_level) / 2
     np.testing.assert_allclose(boosted.forecast(done, present), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_a_variable_that_left_its_levels_is_moved_back_and_forward_again():
+    """Far above the training, the forecast is as far above that of the moved window as the regression demands."""
+    steps = 1300
+    noise = np.random.default_rng(0).normal(size=(steps, 3))
+    series = Series(0.02 * np.arange(steps)[:, None] + np.sin(np.arange(steps))[:, None] + 0.2 * noise)
+    boosted, fitted = trained(series, follow=True)
+    present = np.array([0, 2])
+    here = done_with(fitted, series.windows(LOOKBACK, HORIZON)[-1:], present)
+    assert here.moved.arrived.offsets is None
+    high = done_with(fitted, Series(series.values + 50.0).windows(LOOKBACK, HORIZON)[-1:], present)
+    offsets = high.moved.arrived.offsets[:, None, present]
+    assert (offsets > 45).all()
+    linear, moved = Linear().forecast(high, present), Linear().forecast(high.moved, present)
+    expected = boosted.forecast(high.moved, present) + (linear - moved) / 2  # both add the offsets to the level
+    np.testing.assert_allclose(boosted.forecast(high, present), expected, rtol=1e-3)
 
 
 def test_a_forecast_does_not_depend_on_the_other_windows(expert, test_windows):

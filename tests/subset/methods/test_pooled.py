@@ -11,7 +11,7 @@ from subset.examples import HORIZON, LOOKBACK, Counting, hidden, hours_of, last_
 from twins import subset_twins as twins
 
 BLEND = ((0.5, 0.7, 0.9), (0.3, 0.4, 0.6), (0.2, 0.2, 0.4))
-BASE = Settings(neighbors=6, blend=BLEND, blend_absent=BLEND[::-1], ridge=0.1)
+BASE = Settings(neighbors=6, blend=BLEND, blend_absent=BLEND[::-1], ridge=0.1, follow_levels=False)
 PLAIN = replace(BASE, blend=(), blend_absent=())
 
 

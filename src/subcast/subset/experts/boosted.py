@@ -96,8 +96,16 @@ class Boosted:
     def _correction(
         self, done: Completed, variables: NDArray[np.int64], deviation: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Return what the trees add to the regression's forecast of variables in S, [b, h, s]."""
+        """Return what the trees add to the regression's forecast of variables in S, [b, h, s].
+
+        The trees know only the levels of the training, so a variable that left them is moved back, and what the trees
+        say of its level forward again.
+        """
         fitted, features = done.fitted, features_of(done.fitted)
+        offsets = done.moved.arrived.offsets
+        regression, done = deviation, done.moved
+        if offsets is not None:
+            deviation = done.deviation_ahead(variables)
         readings = fitted.normalize(done.arrived, done.present)
         slots = fitted.slots(done.arrived, fitted.lookback + fitted.horizon)
         cells = features.rows(
@@ -109,7 +117,9 @@ class Boosted:
         )
         left, level = self._learned(cells, (len(readings), len(features.steps), len(variables)))
         ahead = slots[:, fitted.lookback :][:, features.steps]
-        by_level = features.deviations(level, ahead, variables) - deviation[:, features.steps]
+        by_level = features.deviations(level, ahead, variables) - regression[:, features.steps]
+        if offsets is not None:
+            by_level += offsets[:, None, variables] / fitted.normalizer.spread_at(ahead, variables)
         return interpolated((left + by_level) / 2, features.steps, fitted.horizon)
 
     def _learned(self, cells: NDArray[np.float32], shape: tuple[int, ...]) -> list[NDArray[np.float32]]:

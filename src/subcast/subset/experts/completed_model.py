@@ -14,9 +14,20 @@ from subcast.windows import Windows
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
+_FADES_FROM = 0.85  # share of variables present
+
+
+def _moved_part(share: float) -> float:
+    """Return the part of an offset by which the model's window is moved: none if all variables are present."""
+    return float(np.clip((1 - share) / (1 - _FADES_FROM), 0, 1))
+
 
 class CompletedModel:
-    """The model, run once on the window completed from the neighbors."""
+    """The model, run once on the window completed from the neighbors.
+
+    Variables that left the levels of the training are moved back to them, and their forecasts forward again. The more
+    variables are present, the less they are moved: with all of them the model sees the window as it arrived.
+    """
 
     name = "model"
 
@@ -25,7 +36,12 @@ class CompletedModel:
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the model's forecast of the completed windows, [b, h, s]."""
-        return done.fitted.run(model_inputs(done), variables)
+        inputs, offsets = model_inputs(done.moved), done.moved.arrived.offsets
+        if offsets is None:
+            return done.fitted.run(inputs, variables)
+        moved = np.float32(_moved_part(len(done.present) / done.fitted.n)) * offsets
+        inputs[:, :, done.present, 0] += (offsets - moved)[:, None, done.present]
+        return done.fitted.run(inputs, variables) + moved[:, None, variables]
 
     def state(self) -> State:
         """Return an empty state: the wrapper saves the model."""
