@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import subcast as sc
 from subcast.errors import DataError, FitWarning, InputError
 from subcast.series import Series
+from subcast.subset import conformal
 from subcast.subset.conformal import PROBABILITIES, Calibration, _trials, conformal_quantiles
 from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, hours_of, mixing, waves
 from twins import subset_twins as twins
@@ -275,3 +276,51 @@ def test_the_interval_of_a_single_absent_variable_does_not_collapse():
         found = robust.predict_many(test, list(present), absent=True)
         widths.append((found.upper - found.lower)[:, :, -1].mean())
     assert widths[1] > 0.5 * widths[0]
+
+
+# Long horizons
+
+
+@pytest.mark.parametrize(("horizon", "expected"), [(1, 1152), (24, 1152), (25, 1105), (48, 576), (96, 288), (720, 288)])
+def test_longer_horizons_use_fewer_windows(horizon, expected):
+    assert conformal.windows_needed(horizon) == expected
+
+
+def test_few_windows_stay_few():
+    assert conformal.windows_needed(96, 100) == 100
+
+
+@pytest.mark.parametrize("count", [12, 13, 300])
+def test_windows_of_a_draw_are_a_run_for_long_horizons(count):
+    drawn = {}
+    for horizon in (24, 96):
+        rng = np.random.default_rng(3)
+        drawn[horizon] = [conformal._drawn_windows(rng, count, 12, horizon) for _ in range(40)]
+        for windows in drawn[horizon]:
+            assert windows.min() >= 0
+            assert windows.max() < count
+            assert (np.diff(windows) > 0).all()
+    assert all((np.diff(windows) == 1).all() for windows in drawn[96])
+    if count == 300:
+        assert not all((np.diff(windows) == 1).all() for windows in drawn[24])
+        assert max(windows.max() for windows in drawn[96]) > 250
+        assert min(windows.min() for windows in drawn[96]) < 50
+
+
+def test_quantiles_of_each_variable_against_loops():
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(size=(60, 2, 3)).astype(np.float32)
+    residuals[rng.random(residuals.shape) < 0.2] = np.nan
+    residuals[:, 0, 1] = np.nan
+    residuals[30:, 1, 2] = np.nan  # too few for quantiles of its own
+    collected = conformal._Residuals.__new__(conformal._Residuals)
+    collected.residuals = {False: [residuals[:25], residuals[25:]]}
+    table = collected.quantiles(absent=False)
+    for step in range(2):
+        known = residuals[:, step][~np.isnan(residuals[:, step])]
+        common = conformal.conformal_quantiles(known)
+        for variable in range(3):
+            own = residuals[:, step, variable]
+            own = own[~np.isnan(own)]
+            expected = (conformal.conformal_quantiles(own) + common) / 2 if len(own) >= 40 else common
+            np.testing.assert_allclose(table[:, step, variable], expected, rtol=1e-6)

@@ -295,6 +295,7 @@ class WindowBank(CandidateWindows):
         exclude: int = 0,
         at: int | None = None,
         threads: int | None = None,
+        wanted: NDArray[np.bool_] | None = None,
     ) -> Neighbors:
         """Find the k nearest candidates of every window of consecutive steps, sharing the work between them.
 
@@ -306,6 +307,8 @@ class WindowBank(CandidateWindows):
             the step of the bank's own series at which `steps` begins; needed by `exclude`
         variables, k, exponent, shared, mask, min_overlap, exclude, threads
             as in `nearest`, `shared` being [t, g] and `mask` like `steps` without features
+        wanted
+            [steps - lookback + 1], False for windows whose neighbors are not needed, which get none; all by default
 
         Returns
         -------
@@ -321,7 +324,11 @@ class WindowBank(CandidateWindows):
         queries, limits = sliding.sliding_queries(
             self, steps, variables, k, shared=shared, mask=mask, min_overlap=min_overlap, exclude=exclude, at=at
         )
-        return sliding.search_sliding(self, queries, limits, exponent, threads)
+        if wanted is not None and np.shape(wanted) != limits.needed.shape:
+            raise InputError(
+                f"wanted must have one entry for each of the {limits.needed.size} windows, got shape {np.shape(wanted)}"
+            )
+        return sliding.search_sliding(self, queries, limits, exponent, threads, wanted)
 
     def stream(
         self,

@@ -73,9 +73,17 @@ def sliding_queries(
 
 
 def search_sliding(
-    bank: WindowBank, queries: Queries, limits: Limits, exponent: float, threads: int | None
+    bank: WindowBank,
+    queries: Queries,
+    limits: Limits,
+    exponent: float,
+    threads: int | None,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Neighbors:
-    """Return the nearest candidates of each window of `lookback` consecutive steps of `queries` (cells [u, r])."""
+    """Return the nearest candidates of each window of `lookback` consecutive steps of `queries` (cells [u, r]).
+
+    Windows that are not `wanted` [windows] get none.
+    """
     tiles = sliding_tiles(bank, queries.rows.size)
     separate_cost = gathering_cost(bank, limits.needed.size) * bank.lookback
     if bank.sparse and separate_cost < steps_read(tiles, bank.lookback - 1):
@@ -91,6 +99,8 @@ def search_sliding(
         )  # fmt: skip
 
     counts = window_counts(queries.counts, bank.lookback)
+    if wanted is not None:
+        counts = np.where(wanted, counts, np.float32(0))
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
     return parallel_search(scan, queries.cells, counts, limits, tiles, workers, overlap=bank.lookback - 1)
 

@@ -48,6 +48,8 @@ class Arrived:
         follow one another
     offsets
         [b, n], what was taken from the readings of variables that left the levels of the training; None for nothing
+    begins
+        [b], the step of their series at which the windows begin, where neighboring windows share steps; else None
     """
 
     values: NDArray[np.float32]
@@ -56,6 +58,7 @@ class Arrived:
     consecutive: bool = False
     step_slots: NDArray[np.int64] | None = None
     offsets: NDArray[np.float32] | None = None
+    begins: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -71,6 +74,7 @@ class Arrived:
             consecutive,
             None if self.step_slots is None else self.step_slots[which],
             None if self.offsets is None else self.offsets[which],
+            None if self.begins is None else self.begins[which],
         )
 
     @classmethod
@@ -87,7 +91,9 @@ class Arrived:
             if sets_clocks(windows.series.zone) or not cycle.follows_on:
                 step_slots = sliding_window_view(slot_of_step, windows.lookback + windows.horizon)[starts]
         known = cycle.length == 1 or times is not None  # guessed times of day may jump from one window to the next
-        return cls(windows.readings, windows.features, slots, windows.starts.step == 1 and known, step_slots)
+        begins = np.asarray(windows.starts, dtype=np.int64) if known else None
+        consecutive = windows.starts.step == 1 and known
+        return cls(windows.readings, windows.features, slots, consecutive, step_slots, begins=begins)
 
 
 class Begins(NamedTuple):

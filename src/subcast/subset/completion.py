@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +51,7 @@ class Completed:
     pooled: NDArray[np.float32]
     solved: NDArray[np.float32] | None
     regression: Regression | None
+    _ahead: dict[bytes, NDArray[np.float32]] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def solved_readings(self) -> NDArray[np.float32]:
@@ -71,9 +72,12 @@ class Completed:
         return complete(self.fitted, self.settings, followed, self.present, self.neighbors, self.weights)
 
     def deviation_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the regression's forecast of variables in normalized units, [b, h, s]."""
-        solved = self.solved_readings
-        return self.regression.future(solved, variables)  # type: ignore[union-attr]
+        """Return the regression's forecast of variables in normalized units, [b, h, s]; not to be changed in place."""
+        key = variables.tobytes()
+        if key not in self._ahead:
+            solved = self.solved_readings
+            self._ahead[key] = self.regression.future(solved, variables)  # type: ignore[union-attr]
+        return self._ahead[key]
 
 
 @dataclass(frozen=True, eq=False)

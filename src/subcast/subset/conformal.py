@@ -28,6 +28,7 @@ DRAWS = {0.15: 24, 0.5: 12, 0.85: 8, 1.0: 1}  # number of draws of S for each |S
 FEW_SHARE, FEW_DRAWS, FEW_RESIDUALS = 0.05, 24, 768  # the same for few variables, between one and 15 % of them
 SINGLES = 48  # largest number of variables that are each present alone
 RESIDUALS = 1152  # validation windows for each share, divided among its draws
+LEAST_RESIDUALS, LONG_HORIZON = 288, 24  # fewer for longer horizons, whose windows overlap, but not fewer than this
 _HIGHEST_LEVEL = 0.99  # higher levels would need more validation windows
 _ARRAYS = ("counts", "present", "absent", "gaps", "strangeness")
 _USUAL = 0.995  # share of the validation windows whose strangeness is usual
@@ -169,7 +170,7 @@ def calibrate(
     progress
         whether to show a progress bar
     """
-    trials = _trials(fitted.n, seed)
+    trials = _trials(fitted.n, seed, fitted.horizon)
     tables: dict[bool, list[NDArray[np.float32]]] = {False: [], True: []}  # by whether absent
     gaps, strangeness = [], []
     with progress_bar("Calibrating prediction intervals", sum(len(t.draws) for t in trials), progress) as advance:
@@ -178,7 +179,7 @@ def calibrate(
             size = min(trial.residuals // len(trial.draws), len(sample.arrived))
             for draw, present in enumerate(trial.draws):
                 rng = np.random.default_rng([seed, trial.number, draw])
-                residuals.add(np.sort(present), np.sort(rng.choice(len(sample.arrived), size=size, replace=False)))
+                residuals.add(np.sort(present), _drawn_windows(rng, len(sample.arrived), size, fitted.horizon))
                 advance(1)
             for absent, table in tables.items():
                 table.append(residuals.quantiles(absent=absent))
@@ -199,18 +200,34 @@ class _Trial:
     residuals: int
 
 
-def _trials(n: int, seed: int) -> list[_Trial]:
+def windows_needed(horizon: int, most: int = RESIDUALS) -> int:
+    """Return how many validation windows to use: fewer for long horizons, whose windows say much the same.
+
+    >>> windows_needed(12), windows_needed(96)
+    (1152, 288)
+    """
+    return min(most, max(LEAST_RESIDUALS, most * LONG_HORIZON // horizon)) if horizon > LONG_HORIZON else most
+
+
+def _drawn_windows(rng: np.random.Generator, count: int, size: int, horizon: int) -> NDArray[np.int64]:
+    """Return the numbers of windows of one draw: at random, or for long horizons a run, whose search shares steps."""
+    if horizon <= LONG_HORIZON:
+        return np.sort(rng.choice(count, size=size, replace=False))
+    return rng.integers(count - size + 1) + np.arange(size)
+
+
+def _trials(n: int, seed: int, horizon: int = 1) -> list[_Trial]:
     """Return the draws for each size of S, in increasing order of the size: one variable, 5, 15, 50, 85 and 100 %."""
     shares = [share for share in DRAWS if share == 1.0 or subset_size(n, share) < n]
     trials: dict[int, _Trial] = {}
     for number, share in enumerate(shares):
         draws = draw_subsets(n, share=share, draws=DRAWS[share], seed=seed + 1000 + number)
-        trials.setdefault(draws.shape[1], _Trial(draws, number, RESIDUALS))
+        trials.setdefault(draws.shape[1], _Trial(draws, number, windows_needed(horizon)))
     few = draw_subsets(n, share=FEW_SHARE, draws=FEW_DRAWS, seed=seed + 1000 + len(DRAWS))
-    trials.setdefault(few.shape[1], _Trial(few, len(DRAWS), FEW_RESIDUALS))
+    trials.setdefault(few.shape[1], _Trial(few, len(DRAWS), windows_needed(horizon, FEW_RESIDUALS)))
     order = np.random.default_rng([seed, n]).permutation(n)
     if 1 not in trials or few.shape[1] == 1 < n:
-        trials[1] = _Trial(order[:SINGLES, None], len(DRAWS) + 1, RESIDUALS)
+        trials[1] = _Trial(order[:SINGLES, None], len(DRAWS) + 1, windows_needed(horizon))
     return [trials[size] for size in sorted(trials)]
 
 
@@ -271,17 +288,15 @@ class _Residuals:
         _, horizon, n = residuals.shape
         table = np.zeros((len(PROBABILITIES), horizon, n), dtype=np.float32)
         for step in range(horizon):
-            all_residuals = residuals[:, step][~np.isnan(residuals[:, step])]
-            common_quantiles = (
-                conformal_quantiles(all_residuals) if all_residuals.size else np.zeros(len(PROBABILITIES))
-            )
-            for variable in range(n):
-                variable_residuals = residuals[:, step, variable]
-                variable_residuals = variable_residuals[~np.isnan(variable_residuals)]
-                quantiles = common_quantiles
-                if variable_residuals.size >= _ENOUGH:
-                    quantiles = (conformal_quantiles(variable_residuals) + common_quantiles) / 2
-                table[:, step, variable] = quantiles
+            own = np.sort(residuals[:, step], axis=0)  # [b, n], missing ones last
+            counts = (~np.isnan(own)).sum(axis=0)
+            known = own[~np.isnan(own)]
+            common = conformal_quantiles(known) if known.size else np.zeros(len(PROBABILITIES))
+            table[:, step] = common[:, None]
+            enough = np.flatnonzero(counts >= _ENOUGH)
+            if enough.size:
+                places = conformal_places(counts[enough])  # [probabilities, variables]
+                table[:, step, enough] = (own[places, enough].astype(np.float64) + common[:, None]) / 2
         return table
 
 
@@ -294,10 +309,14 @@ def conformal_quantiles(residuals: NDArray[np.floating[Any]]) -> NDArray[np.floa
     95.0
     """
     ordered = np.sort(residuals)
-    count = len(ordered)
-    upper = np.clip(np.ceil(np.round((count + 1) * PROBABILITIES, 9)), 1, count).astype(int) - 1
-    lower = np.clip(np.floor(np.round((count + 1) * PROBABILITIES, 9)), 1, count).astype(int) - 1
-    return np.asarray(np.where(PROBABILITIES >= 0.5, ordered[upper], ordered[lower]), dtype=np.float64)
+    return np.asarray(ordered[conformal_places(np.array([len(ordered)]))[:, 0]], dtype=np.float64)
+
+
+def conformal_places(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the quantiles stand among each number of sorted residuals, [probabilities, counts]."""
+    ranks = np.round((counts + 1) * PROBABILITIES[:, None], 9)  # [probabilities, counts]
+    upper, lower = np.clip(np.ceil(ranks), 1, counts), np.clip(np.floor(ranks), 1, counts)
+    return np.asarray(np.where(PROBABILITIES[:, None] >= 0.5, upper, lower), dtype=np.int64) - 1
 
 
 def _at_probability(table: NDArray[np.float32], probability: float) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from subcast.subset.neighbor_forecasts import NeighborForecasts
 from subcast.subset.normalizer import Normalizer
 from subcast.subset.regression import RegressionCache
 from subcast.subset.settings import Settings
+from subcast.subset.shared_steps import nearest_of_series
 from subcast.subset.wandering import KnownLevels
 from subcast.windows import Windows
 
@@ -185,6 +186,8 @@ class Fitted:
             steps = np.concatenate([normal[0], normal[1:, -1]])  # [b + t - 1, s]
             shared_steps = None if shared is None else np.concatenate([shared[0], shared[1:, -1]])
             return self.bank.nearest_sliding(steps, present, count, exponent, shared=shared_steps)
+        if isinstance(self.bank, WindowBank) and arrived.begins is not None and not self.bank.sparse:
+            return nearest_of_series(self.bank, normal, shared, arrived.begins, present, count, exponent)
         return self.bank.nearest(normal, present, count, exponent, shared=shared)
 
     # The model

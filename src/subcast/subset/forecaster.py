@@ -34,7 +34,7 @@ from subcast.subset.checks import (
     refuse_unfitted,
     stored_probe,
 )
-from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, checked_levels
+from subcast.subset.conformal import Calibration, Sample, calibrate, checked_levels, windows_needed
 from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, OwnLinear, all_experts
 from subcast.subset.experts.practice import Practice, choose_ridge
 from subcast.subset.fitted import Fitted
@@ -299,7 +299,9 @@ class SubsetForecaster:
     def _judge_and_calibrate(self, fitted: Fitted, val: Windows, index: NDArray[np.int64]) -> None:
         """Compare the model with forecasts that need no model, and calibrate."""
         settings = self.settings_
-        sample = Sample.take(fitted, val, index, settings, RESIDUALS if settings.pool else _COMPARED)
+        sample = Sample.take(
+            fitted, val, index, settings, windows_needed(fitted.horizon) if settings.pool else _COMPARED
+        )
         verdict = judge_model(
             fitted,
             settings,

@@ -15,7 +15,7 @@ from subcast.names import listed, plural
 from subcast.retrieval import WindowBank
 from subcast.retrieval.layout import draw_fraction
 from subcast.series import Series
-from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate
+from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, windows_needed
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.usefulness import judge_model
@@ -223,7 +223,7 @@ def _recalibrated(wrapper: SubsetForecaster, later: _Later) -> tuple[Calibration
     if old is None or len(later.series) < fitted.lookback + fitted.horizon + LEAST_CALIBRATION - 1:
         return old, 0
     windows = Windows(later.series, fitted.lookback, fitted.horizon, target_values=later.targets)
-    sample = Sample.take(fitted, windows, np.arange(len(windows)), wrapper.settings_, RESIDUALS)
+    sample = Sample.take(fitted, windows, np.arange(len(windows)), wrapper.settings_, windows_needed(fitted.horizon))
     verdict = judge_model(
         fitted,
         wrapper.settings_,

@@ -25,6 +25,7 @@ from subcast.subset.experts import NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import SPECIALIST, Settings
+from subcast.subset.share_errors import share_errors
 from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares, tuned_steps
 from subcast.subsets import draw_subsets, subset_size
 from subcast.weighting import get_weighting
@@ -161,7 +162,7 @@ class Tuner:
         error = np.abs(error) if self.metric == "mae" else error**2
         known = ~np.isnan(error)
         total, count = np.where(known, error, 0).sum(axis=2), known.sum(axis=2)  # [b, h] each
-        bounds = np.linspace(0, len(total), min(BLOCKS, len(total)) + 1).astype(int)[:-1]
+        bounds = self._bounds(len(total))
         sums = np.add.reduceat(total, bounds, axis=0)  # [blocks, h]
         return np.asarray(sums * len(bounds) / np.maximum(count.sum(axis=0), 1))
 
@@ -169,8 +170,15 @@ class Tuner:
         self, first: NDArray[np.float32], other: NDArray[np.float32], variables: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Return the error of each block and step for each share of the other forecast, [blends, blocks, h]."""
-        difference = other - first
-        return np.stack([self.errors_of_blocks(first + np.float32(share) * difference, variables) for share in BLENDS])
+        bounds = self._bounds(len(first))
+        spread, target = self.fitted.normalizer.spread_of(variables), self.targets[:, :, variables]
+        sums, counts = share_errors(first, other, target, spread, BLENDS, bounds, squared=self.metric != "mae")
+        return np.asarray(sums * len(bounds) / np.maximum(counts, 1))
+
+    @staticmethod
+    def _bounds(windows: int) -> NDArray[np.int64]:
+        """Return the first window of each block of time."""
+        return np.linspace(0, windows, min(BLOCKS, windows) + 1).astype(np.int64)[:-1]
 
 
 def tune(
