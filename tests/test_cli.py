@@ -21,7 +21,7 @@ def test_version():
     assert run("--version").output == f"subcast {subcast.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["datasets"]])
+@pytest.mark.parametrize("arguments", [[], ["datasets"], ["sensors"]])
 def test_without_a_command_the_help_is_shown(arguments):
     assert "Usage" in run(*arguments).output
 
@@ -76,7 +76,7 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "datasets export"])
+@pytest.mark.parametrize("verb", [*VERBS, "datasets export", "sensors list", "sensors maintain", "sensors replace"])
 def test_every_option_has_a_help_text(verb):
     from typer.main import get_command
 

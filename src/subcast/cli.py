@@ -29,6 +29,10 @@ app = typer.Typer(
 datasets_app = typer.Typer(help="List datasets, and inspect or export a table of readings.", no_args_is_help=True)
 app.add_typer(datasets_app, name="datasets")
 
+sensors_app = typer.Typer(help="Show, maintain and replace the sensors of a running service.", no_args_is_help=True)
+app.add_typer(sensors_app, name="sensors")
+URL = "http://127.0.0.1:8000"
+
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
@@ -370,7 +374,7 @@ def replay(
     stick: options.Stick = None,
     offset: options.Offset = None,
     drift: options.Drift = None,
-    url: options.ServiceUrl = "http://127.0.0.1:8000",
+    url: options.ServiceUrl = URL,
     start: options.ReplayStart = "",
     steps: options.ReplaySteps = None,
     warm: options.Warm = None,
@@ -516,3 +520,67 @@ def export(
     series = open_series(name, **options.table_options(time, id, value, freq, key, decimal, thousands))
     series.save(file)
     typer.echo(f"{series} written to {file}")
+
+
+@sensors_app.command("list")
+def list_sensors(
+    every: options.EverySensor = False, url: options.ServiceUrl = URL, as_json: options.AsJson = False
+) -> None:
+    """Show which sensors of a running service are not well, since when and why.
+
+    Example: `subcast sensors list`
+    """
+    from subcast.commands import sensors
+
+    found = sensors.list_sensors(url)
+    if as_json:
+        _print_json(found)
+    else:
+        sensors.show_sensors(found, every=every)
+
+
+@sensors_app.command()
+def maintain(
+    sensor: options.Sensor,
+    start: options.MaintenanceStart,
+    end: options.MaintenanceEnd,
+    reason: options.Reason = "",
+    url: options.ServiceUrl = URL,
+    as_json: options.AsJson = False,
+) -> None:
+    """Plan maintenance of a sensor: its readings are left out, nothing waits for it, and nobody is alerted.
+
+    Example: `subcast sensors maintain north 2026-11-20T08:00 2026-11-20T12:00 --reason "new gasket"`
+    """
+    from subcast.commands import sensors
+
+    planned = sensors.maintain(url, sensor, start, end, reason)
+    if as_json:
+        _print_json(planned)
+    else:
+        typer.echo(f"{planned['sensor']} is in maintenance from {planned['start']} to {planned['end']}")
+
+
+@sensors_app.command()
+def replace(
+    sensor: options.Sensor,
+    name: options.NewName,
+    at: options.ReplacedAt = None,
+    reason: options.Reason = "",
+    url: options.ServiceUrl = URL,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say that a new device has taken the place of a sensor: what the old one sent becomes holes.
+
+    Example: `subcast sensors replace north north-b --reason "the old one drifted"`
+    """
+    from subcast.commands import sensors
+
+    replaced = sensors.replace_sensor(url, sensor, name, at, reason)
+    if as_json:
+        _print_json(replaced)
+    else:
+        typer.echo(
+            f"{replaced['name']} has the place of {replaced['sensor']} from {replaced['at']} on; what was sent before "
+            "is not used any more"
+        )

@@ -46,10 +46,10 @@ class StandIn:
         return (404, {"detail": "there is no such address"}) if find is None else (200, find(query, body))
 
     def _health(self, name):
-        health = {STUCK: "bad", DEAD: "missing", DUBIOUS: "suspect", REPAIRED: "maintenance"}.get(name, "good")
+        health = {STUCK: "stuck", DEAD: "dead", DUBIOUS: "suspect", REPAIRED: "maintenance"}.get(name, "good")
         if self.step is None:
             return "unknown"
-        if health in ("bad", "missing") and self.step < 30:
+        if health in ("stuck", "dead") and self.step < 30:
             return "good"
         return health
 
@@ -124,7 +124,7 @@ class StandIn:
                     "history": None,
                 }
             )
-        silent = [name for name in NAMES if self._health(name) in ("bad", "missing")]
+        silent = [name for name in NAMES if self._health(name) in ("stuck", "dead")]
         return {
             "step": text(self.step),
             "made_at": "2026-05-01T12:00:00Z",
@@ -176,10 +176,10 @@ class StandIn:
                 (power(name, 30), 4) if stuck else (power(name, step), 3 if name == DUBIOUS and step == 33 else 1)
             )
             rows.append({"sensor": name, "time": text(step), "value": value, "flag": flag, "received_at": None})
-        return {"readings": rows, "next": None}
+        return {"readings": rows[::-1], "next": None}
 
     def _get_cost(self, query, body):
-        silent = [name for name in NAMES if self._health(name) in ("bad", "missing")]
+        silent = [name for name in NAMES if self._health(name) in ("stuck", "dead")]
         own = [{"sensor": name, "since": text(31), "width": 6.2, "width_before": 3.1} for name in silent]
         return {
             "step": text(self.step),

@@ -16,17 +16,17 @@ def page(chromium, look, address):
 
 class TestStory:
     def test_sensors_by_health_each_with_a_light_since_when_and_why(self, page):
-        assert page.names()[:4] == [STUCK, DEAD, DUBIOUS, REPAIRED]
+        assert page.names()[:4] == [DEAD, STUCK, DUBIOUS, REPAIRED]
         assert page.names()[4:] == [name for name in NAMES if name not in page.names()[:4]]
         assert page.text("#counts").split("\n") == [
-            "1 bad, left out",
-            "1 silent",
+            "1 dead",
+            "1 stuck",
             "1 suspect",
             "1 in maintenance",
             "9 good",
         ]
-        assert "bad, left out since 11:10: flat line: 12 equal readings" in page.row(STUCK).text
-        assert "silent since 11:10: time gap: nothing for 9 steps" in page.row(DEAD).text
+        assert "stuck since 11:10: flat line: 12 equal readings" in page.row(STUCK).text
+        assert "dead since 11:10: time gap: nothing for 9 steps" in page.row(DEAD).text
         lights = {
             page.row(name).find_element("css selector", ".light path").get_attribute("d") for name in page.names()[:5]
         }
@@ -107,7 +107,7 @@ class TestLive:
         assert page.names()[:2] == [DUBIOUS, REPAIRED]
         page.row(STUCK).find_element("css selector", ".sensor").click()
         stand_in.step = 34
-        page.wait(lambda: page.names()[0] == STUCK)
+        page.wait(lambda: page.names()[:2] == [DEAD, STUCK])
         page.wait_for_text("#headline", "1 May 2026, 11:40")
         assert STUCK in page.focused()
         assert "2 sensors out" in page.browser.title
@@ -137,7 +137,7 @@ class TestLive:
     def test_nothing_yet(self, chromium, look, address, stand_in):
         stand_in.step = None
         page = Page(chromium, address)
-        page.wait_for_text("#headline", "No forecast yet: it needs 12 steps")
+        page.wait_for_text("#headline", "No reading yet")
         page.wait_for_text("#chosen-title", "no forecast yet")
         stand_in.step = 20
         page.wait_until_shown()
@@ -166,11 +166,11 @@ class TestKeyboard:
         page.press(Keys.TAB)
         assert page.focused() == "find"
         page.press(Keys.TAB, Keys.HOME, Keys.ARROW_DOWN)
-        assert DEAD in page.focused()
+        assert STUCK in page.focused()
         page.press(Keys.ENTER)
-        page.wait_for_text("#chosen-title", DEAD)
+        page.wait_for_text("#chosen-title", STUCK)
         page.press(Keys.TAB)
-        assert page.focused() == f"Use {DEAD}"
+        assert page.focused() == f"Use {STUCK}"
         page.press(Keys.END)
         assert page.focused() == f"Use {NAMES[-1]}"
         page.press(Keys.SPACE)
@@ -208,7 +208,7 @@ class TestScreenReader:
 
     def test_health_is_text_in_the_button(self, page):
         names = [name for role, name, _ in page.tree() if role == "button"]
-        assert f"{STUCK} bad, left out since 11:10: flat line: 12 equal readings" in names
+        assert f"{STUCK} stuck since 11:10: flat line: 12 equal readings" in names
 
     def test_headings(self, page):
         headings = [name for role, name, _ in page.tree() if role == "heading"]
@@ -242,7 +242,7 @@ class TestLooks:
         page = Page(chromium, address).wait_until_shown()
         ground = page.script("return getComputedStyle(document.querySelector('section')).backgroundColor")
         assert (luminance(ground) < 0.1) == dark
-        for name in ("ink", "soft", "accent", "other", "good", "suspect", "bad", "missing", "maintenance"):
+        for name in ("ink", "soft", "accent", "other", "good", "suspect", "bad", "asleep", "maintenance"):
             color = page.script(
                 "const e = document.createElement('i'); e.style.color = `var(--${arguments[0]})`;"
                 "document.body.append(e); const c = getComputedStyle(e).color; e.remove(); return c;", name,

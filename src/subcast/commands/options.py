@@ -207,6 +207,16 @@ Now = Annotated[
     ),
 ]
 
+Sensor = Annotated[str, Argument(help="Name of the sensor, as in the training.")]
+NewName = Annotated[str, Argument(help="Name under which the new device sends; the same name if it keeps it.")]
+MaintenanceStart = Annotated[str, Argument(help="When the maintenance begins, such as 2026-11-20T08:00.")]
+MaintenanceEnd = Annotated[str, Argument(help="When it ends.")]
+Reason = Annotated[str, Option("--reason", help="Why, for the people who read it later.")]
+ReplacedAt = Annotated[
+    str | None, Option("--at", help="First time at which the new device sends; from the next step on by default.")
+]
+EverySensor = Annotated[bool, Option("--all", help="Show every sensor, not only those that are not well.")]
+
 # subcast reproduce and subcast report
 
 Experiments = Annotated[list[str] | None, Argument(help="Names of experiments, or all.")]

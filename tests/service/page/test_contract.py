@@ -7,7 +7,6 @@ from subcast.service import models
 
 ANSWERS = {
     "/v1/status": models.Status,
-    "/v1/sensors": models.SensorList,
     "/v1/forecasts/latest": models.ForecastAnswer,
     "/v1/forecasts/latest/neighbors": models.NeighborList,
     "/v1/readings": models.ReadingsPage,

@@ -1,17 +1,20 @@
 // The page: asks the service every few seconds and shows what it says. Nothing is computed here but text and pictures.
 import { keep, service } from "./api.js";
 import { Chart, drawCoverage, shape } from "./chart.js";
-import { HEALTH, clock, duration, healthWords, longClock, number, percent, plural, stamp } from "./words.js";
+import { HEALTH, OUT, clock, duration, healthWords, longClock, number, percent, plural, stamp } from "./words.js";
 
 const EVERY = 2000; // milliseconds between two questions
 const LONGEST_PAUSE = 30000;
 const REFRESH = 15000; // everything is asked again after this time, whether there is a new step or not
-const ORDER = ["bad", "missing", "suspect", "maintenance", "unknown", "good"];
+const ORDER = [...OUT, "suspect", "maintenance", "unknown", "asleep", "good"];
+const RING = "M8 2a6 6 0 1 0 .01 0zM8 5a3 3 0 1 1-.01 0z";
+const SQUARE = "M2 2h12v12H2z";
 const LIGHTS = {
   good: "M8 2a6 6 0 1 0 .01 0z",
+  asleep: "M10 2a6 6 0 1 0 4 10a6 6 0 0 1-4-10z",
   suspect: "M8 1l7 13H1z",
-  bad: "M2 2h12v12H2z",
-  missing: "M8 2a6 6 0 1 0 .01 0zM8 5a3 3 0 1 1-.01 0z",
+  dead: RING,
+  stuck: SQUARE, drifting: SQUARE, biased: SQUARE, noisy: SQUARE,
   maintenance: "M8 1l7 7-7 7-7-7z",
   unknown: "M3 7h10v2H3z",
 };
@@ -165,7 +168,7 @@ async function pastReadings(name, forecast) {
   const count = Math.max(36, 3 * state.status.lookback);
   const from = new Date(stamp(last) - (count - 1) * step).toISOString().slice(0, 19) + (/(Z|[+-]\d\d:\d\d)$/.test(last) ? "Z" : "");
   const page = await service.readings(name, from);
-  const points = page.readings.map((each) => ({ time: each.time, value: each.value, flag: each.flag }));
+  const points = page.readings.map((each) => ({ time: each.time, value: each.value, flag: each.flag })).reverse();
   return withHoles(points.filter((each) => stamp(each.time) <= stamp(last)), last, step);
 }
 
@@ -288,7 +291,7 @@ function showNumbers(ahead, other) {
 function showDays() {
   const list = state.neighbors ? state.neighbors.neighbors.slice(0, 8) : [];
   setText(by("past-words"), list.length
-    ? "Past windows that looked most like the present one, on the sensors that report. Press one to see it in the chart."
+    ? `The ${list.length} nearest of ${plural(state.neighbors.neighbors.length, "past window")} that looked most like the present one, on the sensors that report. Press one to see it in the chart.`
     : "The forecast leaned on no past window.");
   by("days").replaceChildren(...list.map((day, place) => {
     const button = make("button", { type: "button", textContent: day.end ? longClock(day.end) : `window ${place + 1}` });
@@ -412,10 +415,10 @@ function showEvents(page) {
 function showHeadline() {
   const { status, forecast } = state;
   setText(by("wrapper"), status.wrapper);
-  document.title = `${status.wrapper}: ${plural(state.sensors.filter((each) => ["bad", "missing"].includes(each.health)).length, "sensor")} out`;
+  document.title = `${status.wrapper}: ${plural(state.sensors.filter((each) => OUT.includes(each.health)).length, "sensor")} out`;
   setText(by("facts"), `subcast ${status.version}, ${plural(status.sensors, "sensor")}, a step every ${status.freq || "?"}, ${status.horizon} steps ahead, ${status.readings.toLocaleString("en")} readings and ${plural(status.forecasts, "forecast")} stored. ${status.screening}`);
-  if (!forecast) {
-    setText(by("headline"), `No forecast yet: it needs ${status.lookback} steps of readings.`);
+  if (!forecast || !status.last_step) {
+    setText(by("headline"), "No reading yet: the forecasts are what is usual at this time.");
     notice("");
     return;
   }

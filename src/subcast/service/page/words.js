@@ -59,13 +59,20 @@ export function duration(seconds) {
 }
 
 export const HEALTH = {
-  bad: "bad, left out",
-  missing: "silent",
+  dead: "dead",
+  stuck: "stuck",
+  drifting: "drifting",
+  biased: "biased",
+  noisy: "noisy",
   suspect: "suspect",
   maintenance: "in maintenance",
   unknown: "no reading yet",
+  asleep: "asleep",
   good: "good",
 };
+
+/** States in which the readings of a sensor are left out. */
+export const OUT = ["dead", "stuck", "drifting", "biased", "noisy"];
 
 /** The health of a sensor in a sentence without a stop: what, since when and why. */
 export function healthWords(sensor, step) {
