@@ -47,3 +47,48 @@ def readings_of(series, begin, end, names=NAMES):
         for step in range(begin, end)
         for name in names
     ]
+
+
+def make_service(plant, **options):
+    """Return a service whose engine does not run by itself: tests call `settle`."""
+    from subcast.service.options import Options
+    from subcast.service.runtime import Service
+
+    return Service(Options(plant, **options), last_reading)
+
+
+def send(service, rows, key=None):
+    """Store readings as a request would, and return the answer."""
+    from subcast.service.bodies import Columns
+
+    columns = Columns(*([row[name] for row in rows] for name in ("sensor", "time", "value")))
+    feed, intake = service.pair
+    batch = intake.batch(columns, service.newest_allowed())
+    return service.writer.submit(lambda connection: service.store(connection, feed, batch, key)).result(10)
+
+
+def settle(service):
+    """Let the engine do everything that is due."""
+    for _ in range(10_000):
+        if service.engine.work() > 0:
+            return
+    raise AssertionError("the engine does not come to rest")
+
+
+def run_steps(service, series, begin, end, names=NAMES, at_once=False):
+    """Send steps one by one and let each be processed."""
+    if at_once:
+        send(service, readings_of(series, begin, end, names))
+        settle(service)
+        return
+    for step in range(begin, end):
+        send(service, readings_of(series, step, step + 1, names))
+        settle(service)
+
+
+def rows_of(service, table):
+    """Return all rows of a table."""
+    import sqlalchemy as sa
+
+    with service.database.read() as connection:
+        return connection.execute(sa.select(table).order_by(table.primary_key.columns.values()[0])).all()

@@ -366,6 +366,42 @@ def refresh(
 
 
 @app.command()
+def serve(
+    folder: options.Wrapper,
+    port: options.Port = 8000,
+    host: options.Host = "127.0.0.1",
+    database: options.DatabaseUrl = None,
+    workers: options.Workers = 1,
+    keys: options.KeysFile = None,
+    new_key: options.NewKey = None,
+    clock: options.Clock = "auto",
+    deadline: options.Deadline = None,
+    late_steps: options.LateSteps = None,
+    keep_readings: options.KeepReadings = None,
+    keep_forecasts: options.KeepForecasts = None,
+    webhook: options.Webhook = None,
+    rate: options.RequestRate = 500.0,
+    log_level: options.LogLevel = "info",
+) -> None:
+    """Run the live service: readings in, dead sensors found, forecasts out; a page at / and an API at /v1.
+
+    Examples: `subcast serve plant`, `subcast serve plant --new-key feeder:write --keys keys.toml`, and
+    `subcast serve plant --database postgresql://... --workers 4 --keys keys.toml --host 0.0.0.0`
+    """
+    with _extras("the service"):
+        from subcast.commands.serve import add_key, run_service
+
+        if new_key is not None:
+            add_key(keys, new_key)
+            return
+        run_service(
+            folder, host=host, port=port, log_level=log_level, database=database, workers=workers, keys=keys,
+            clock=clock, deadline=deadline, late_steps=late_steps, keep_readings=keep_readings,
+            keep_forecasts=keep_forecasts, webhook=webhook, rate=rate or None,
+        )  # fmt: skip
+
+
+@app.command()
 def replay(
     folder: options.Wrapper,
     readings: options.ReplayFile,

@@ -37,15 +37,22 @@ class ClusterError(SubcastError, RuntimeError):
 
 
 def missing_extra(error: ModuleNotFoundError, purpose: str) -> str | None:
-    """Return how to install a missing package of the extra [models]; None for any other package.
+    """Return how to install a missing package of an extra; None for any other package.
 
     >>> missing_extra(ModuleNotFoundError("no torch", name="torch.nn"), "training")
     "training needs torch.nn: install it with pip install 'subcast[models]'"
     >>> missing_extra(ModuleNotFoundError("no such", name="nothing"), "training")
     """
-    if error.name is None or error.name.partition(".")[0] not in ("torch", "lightning", "safetensors"):
-        return None
-    return f"{purpose} needs {error.name}: install it with pip install 'subcast[models]'"
+    package = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+    return None if extra is None else f"{purpose} needs {error.name}: install it with pip install 'subcast[{extra}]'"
+
+
+_EXTRAS = {
+    "models": ("torch", "lightning", "safetensors"),
+    "serve": ("fastapi", "starlette", "pydantic", "uvicorn", "sqlalchemy", "alembic", "prometheus_client"),
+    "postgres": ("psycopg",),
+}
 
 
 class DataWarning(UserWarning):

@@ -91,6 +91,7 @@ class StandIn:
             {
                 "sensor": name,
                 "health": self._health(name),
+                "state": {"bad": "stuck", "missing": "dead"}.get(self._health(name), self._health(name)),
                 "since": None if self._health(name) == "good" else text(31),
                 "flag": 1,
                 "reasons": reasons.get(name, []) if self._health(name) != "good" else [],

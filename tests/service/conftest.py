@@ -33,3 +33,18 @@ def client(plant):
 
     with TestClient(create_app(plant, model=last_reading, rate=None)) as client:
         yield client
+
+
+@pytest.fixture
+def quiet_client(plant):
+    """A client of a service whose engine runs only when a test calls `settle`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastapi.testclient import TestClient
+
+        from subcast.service.app import create_app
+
+    app = create_app(plant, model=last_reading, rate=None, clock="feed")
+    client = TestClient(app, raise_server_exceptions=False)  # without its lifespan: nothing is started
+    yield client
+    app.state.service.close()

@@ -34,7 +34,7 @@ def test_times_are_read(grid, text, expected):
         (UTC, "yesterday", "ISO 8601"),
         (BERLIN, "2026-10-25T02:30:00", "twice"),
         (BERLIN, "2026-03-29T02:30:00", "never"),
-        (NAIVE, "2026-11-18T12:00:00+02:00", "--zone"),
+        (NAIVE, "2026-11-18T12:00:00+02:00", "without an offset"),
         (UTC, "9999-01-01T00:00:00Z", "too far"),
         (UTC, "0001-01-01T00:00:00Z", "too far"),
     ],

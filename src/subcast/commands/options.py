@@ -183,6 +183,33 @@ RefreshOutput = Annotated[
     Path | None, Option("--output", "-o", help="Folder to write; by default the wrapper is replaced in one step.")
 ]
 
+# subcast serve
+
+Port = Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")]
+Host = Annotated[str, Option(help="Address to listen on; another one than loopback needs --keys.")]
+DatabaseUrl = Annotated[
+    str | None,
+    Option("--database", help="postgresql://... or sqlite:///file; by default a SQLite file beside the folder."),
+]
+Workers = Annotated[int, Option(min=1, help="Number of processes; more than one needs PostgreSQL.")]
+KeysFile = Annotated[Path | None, Option("--keys", help="File with the hashes of keys; see --new-key.")]
+NewKey = Annotated[
+    str | None,
+    Option(metavar="NAME:ROLE", help="Add a key to --keys, show it once, and end. Roles: read, write, admin."),
+]
+Clock = Annotated[
+    str, Option(help="wall: steps end by the clock; feed: by the newest reading, to replay the past; auto.")
+]
+Deadline = Annotated[
+    float | None, Option(help="Seconds after a step at which it is forecast whoever has reported; half a step.")
+]
+LateSteps = Annotated[int | None, Option(min=1, help="How many steps late a reading may come; a day by default.")]
+KeepReadings = Annotated[float | None, Option(help="Days to keep readings; all by default.")]
+KeepForecasts = Annotated[float | None, Option(help="Days to keep forecasts; all by default.")]
+Webhook = Annotated[str | None, Option(help="URL to which alerts are posted.")]
+RequestRate = Annotated[float, Option("--rate", help="Requests a second that a client may send; 0 for no limit.")]
+LogLevel = Annotated[str, Option(help="debug, info, warning or error.")]
+
 # subcast replay and subcast sensors
 
 ServiceUrl = Annotated[str, Option("--url", help="Address of the service. Its key is read from SUBCAST_KEY.")]

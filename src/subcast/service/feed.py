@@ -103,7 +103,8 @@ class Feed:
             "warnings": [*batch.warnings, *self._too_late_warning(len(batch) - len(kept), floor)],
             "replayed": False,
         }
-        self._keep_answer(connection, receipt, answer, key)
+        first_late = int(kept.times[late].min()) if late.any() else None
+        self._keep_answer(connection, answer, first_late, key)
         return answer
 
     def _known_answer(self, connection: sa.Connection, key: IdempotencyKey) -> dict[str, Any] | None:
@@ -120,7 +121,7 @@ class Feed:
 
     @staticmethod
     def _receipt(connection: sa.Connection, now: int, key: IdempotencyKey | None) -> int:
-        values: dict[str, Any] = {"received_at": now, "stored": 0, "too_late": 0}
+        values: dict[str, Any] = {"received_at": now, "stored": 0, "too_late": 0, "late": 0}
         if key is not None:
             values |= {"key": key.key, "content": key.content}
         result = connection.execute(receipts.insert().values(**values))
@@ -128,12 +129,13 @@ class Feed:
 
     @staticmethod
     def _keep_answer(
-        connection: sa.Connection, receipt: int, answer: dict[str, Any], key: IdempotencyKey | None
+        connection: sa.Connection, answer: dict[str, Any], first_late: int | None, key: IdempotencyKey | None
     ) -> None:
-        values: dict[str, Any] = {"stored": answer["stored"], "too_late": answer["too_late"]}
+        values: dict[str, Any] = {name: answer[name] for name in ("stored", "too_late", "late")}
+        values["late_from"] = first_late
         if key is not None:
             values["answer"] = json.dumps(answer)
-        connection.execute(receipts.update().where(receipts.c.id == receipt).values(**values))
+        connection.execute(receipts.update().where(receipts.c.id == answer["receipt"]).values(**values))
 
     def _compare(
         self, connection: sa.Connection, batch: Batch

@@ -1,7 +1,7 @@
 """The steps of the feed: texts to times, times to the nearest step, and the clock that says which step it is.
 
-Times are nanoseconds since 1970: moments in UTC if the zone is known (that of the training, or the one given to the
-service), else times of a clock without a zone, which is taken to show UTC where the wall clock matters.
+Times are nanoseconds since 1970: moments in UTC if the training had a zone, else times of a clock without a zone, which
+is taken to show UTC where the wall clock matters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from subcast.service.problems import ProblemError, shown
 from subcast.subset.metadata import TrainingMetadata
 from subcast.tables.rates import jitter_limit, time_texts
 from subcast.tables.steps import Steps, duration_text
-from subcast.tables.zones import checked_zone, time_index, to_moments
+from subcast.tables.zones import time_index, to_moments
 
 SECOND = 1_000_000_000
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -43,20 +43,15 @@ class Grid:
     steps: Steps
 
     @classmethod
-    def of(cls, metadata: TrainingMetadata, zone: str | None = None) -> Grid:
-        """Return the grid of a wrapper; `zone` is where the clock of a training without a zone stood."""
-        steps, zone = metadata.steps, checked_zone(zone)
+    def of(cls, metadata: TrainingMetadata) -> Grid:
+        """Return the grid of a wrapper."""
+        steps = metadata.steps
         if steps.step is None or steps.start is None:
             raise InputError(
                 "the service needs a wrapper fitted on times with a fixed rate (such as 5min or 1D), and this one has "
                 f"{'the rate ' + steps.freq if steps.freq else 'no times'}: fit it again on a table with times"
             )
-        if zone is None or zone == steps.zone:
-            return cls(steps)
-        if steps.zone is not None:
-            raise InputError(f"--zone is {zone}, and the wrapper was fitted on times of {steps.zone}: leave it out")
-        start = int(to_moments(np.array([steps.start]), zone, in_order=False).moments[0])
-        return cls(Steps(steps.freq, zone, start))
+        return cls(steps)
 
     @property
     def zone(self) -> str | None:
@@ -91,7 +86,7 @@ class Grid:
             raise ProblemError(
                 "time",
                 f"the wrapper was fitted on times without a zone, so {shown(text)} is not clear: send the time of that "
-                "clock without an offset, or start the service with --zone",
+                "clock without an offset, or fit the wrapper on times with a zone",
             )
         return _nanoseconds(moment.replace(tzinfo=None)) - round(offset.total_seconds() * SECOND)
 

@@ -74,11 +74,7 @@ class Intake:
         """Return the column of a sensor; refuse a name that no sensor has, with the nearest one."""
         column = self._columns.get(name)
         if column is None:
-            near = difflib.get_close_matches(name[:200], self.variables, n=3, cutoff=0.6)
-            lower = {known.lower(): known for known in self.variables}
-            near = near or [lower[name.lower()]] if name.lower() in lower else near
-            hint = f"did you mean {shown(near[0])}?" if near else "GET /v1/sensors lists them"
-            raise ProblemError("unknown-sensor", f"there is no sensor {shown(name)}: {hint}", suggestions=near)
+            raise unknown_sensor(name, self.variables)
         return column
 
     def check_unit(self, units: set[str]) -> None:
@@ -181,3 +177,11 @@ class Intake:
             f"{plural(count, 'reading', 'was')} off the {self.grid.steps.freq} steps by up to {largest}: moved to the "
             "nearest step"
         ]
+
+
+def unknown_sensor(name: str, variables: Sequence[str]) -> ProblemError:
+    """Return the error of a name that no sensor has, with those that are near."""
+    same = [known for known in variables if known.lower() == name.lower()]
+    near = same or difflib.get_close_matches(name[:200], variables, n=3, cutoff=0.6)
+    hint = f"did you mean {shown(near[0])}?" if near else "GET /v1/sensors lists them"
+    return ProblemError("unknown-sensor", f"there is no sensor {shown(name)}: {hint}", suggestions=near)

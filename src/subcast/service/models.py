@@ -24,6 +24,7 @@ Flag = Literal[1, 2, 3, 4, 9]
 """QARTOD: 1 good, 2 not evaluated, 3 suspect, 4 bad, 9 missing."""
 
 Health = Literal["good", "suspect", "bad", "missing", "maintenance", "unknown"]
+"""A light for each: "bad" sensors send readings that are not believed, "missing" ones send nothing."""
 
 
 class Strict(BaseModel):
@@ -129,7 +130,10 @@ class SensorState(Answer):
 
     sensor: str
     health: Health
-    since: str | None = Field(description="Step since which the health is what it is")
+    state: str = Field(
+        description="good, suspect, asleep, dead, stuck, biased, drifting, noisy, maintenance or unknown"
+    )
+    since: str | None = Field(description="Step since which the state is what it is")
     flag: Flag = Field(description="QARTOD flag of the last step: 1 good, 2 not evaluated, 3 suspect, 4 bad, 9 missing")
     reasons: list[str]
     last_time: str | None = Field(description="Step of the last reading")
@@ -435,7 +439,7 @@ class Event(Answer):
     id: int
     at: str
     step: str | None
-    kind: Literal["dead", "recovered", "drift", "suspect", "aged", "wrapper", "gap", "clock"]
+    kind: Literal["dead", "stuck", "drift", "noisy", "recovered", "aged", "wrapper", "gap", "clock"]
     sensor: str | None
     text: str
 

@@ -24,8 +24,6 @@ class Options:
         of the wrapper
     database
         URL of SQLAlchemy; by default SQLite in a file beside the folder
-    zone
-        where the clock of a training without a zone stood
     clock
         "wall": steps end by the clock of this machine; "feed": the newest reading says what time it is (to replay the
         past); "auto": the wall clock as soon as readings are recent
@@ -60,7 +58,6 @@ class Options:
 
     folder: Path
     database: str | None = None
-    zone: str | None = None
     clock: str = "auto"
     deadline: float | None = None
     late_steps: int | None = None

@@ -40,7 +40,7 @@ TITLES = {
 """Kinds of errors: status and title."""
 
 
-class ProblemError(Exception):
+class ProblemError(SubcastError):
     """An error with a kind of `TITLES` and one sentence for the user.
 
     >>> ProblemError("not-found", "there is no forecast yet").status

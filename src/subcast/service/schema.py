@@ -50,9 +50,12 @@ receipts = Table(
     Column("answer", Text),
     Column("stored", Integer, nullable=False),
     Column("too_late", Integer, nullable=False),
+    Column("late", Integer, nullable=False),
+    Column("late_from", BigInteger),
     sqlite_autoincrement=True,
 )
-"""One row for each request that brought readings; its number orders everything that is known."""
+"""One row for each request that brought readings; its number orders everything that is known. `late` counts readings
+of steps that were closed before, the earliest of them at `late_from`."""
 
 readings = Table(
     "readings",

@@ -62,6 +62,8 @@ def _create_1() -> None:
         sa.Column("answer", sa.Text),
         sa.Column("stored", sa.Integer, nullable=False),
         sa.Column("too_late", sa.Integer, nullable=False),
+        sa.Column("late", sa.Integer, nullable=False),
+        sa.Column("late_from", sa.BigInteger),
         sqlite_autoincrement=True,
     )
     op.create_table(
