@@ -19,7 +19,7 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo serve-demo test test-browser test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
+.PHONY: demo serve-demo test test-browser test-cluster test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
@@ -30,7 +30,11 @@ serve-demo: $(SERVE)
 	$(BIN)/subcast demo --live --output live-demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --doctest-glob='*.md' src tests README.md docs
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not cluster' --doctest-modules --doctest-glob='*.md' src tests README.md docs
+
+# A scheduler and workers as processes of their own, which the tests kill.
+test-cluster: $(DEV)
+	$(BIN)/python -m pytest -m cluster tests
 
 # The tests that make test leaves out because they take long.
 test-slow: $(DEV)
@@ -42,7 +46,7 @@ test-browser: $(BROWSER)
 
 # Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
 coverage: $(DEV)
-	$(BIN)/python -m pytest -n 2 -m 'not slow' --doctest-modules --cov --cov-report=term --cov-report=html src tests
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not cluster' --doctest-modules --cov --cov-report=term --cov-report=html src tests
 
 lint: $(DEV)
 	$(BIN)/ruff check .

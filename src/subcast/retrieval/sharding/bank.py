@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import check_whole, variable_indices
-from subcast.errors import DataNotFoundError, InputError
+from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.retrieval import search, sliding
 from subcast.retrieval.layout import Layout
 from subcast.retrieval.moments import DENSE_LIMIT, LagMoments
@@ -617,7 +617,7 @@ def _check_files(parts: Parts) -> None:
                 f"the shard {file.name} of {parts.place.address} is missing: copy it back, or write the bank again"
             )
         if sizes[file.name] != file.size:
-            raise InputError(
+            raise DataError(
                 f"the shard {file.name} of {parts.place.address} is torn: it must have {file.size} bytes, got "
                 f"{sizes[file.name]}; copy it again, or write the bank again"
             )

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.errors import ClusterError, InputError, SubcastError
+from subcast.errors import ClusterError, DataError, DataNotFoundError, InputError, SubcastError
 from subcast.retrieval.sharding.cache import Shard, ShardCache
 from subcast.retrieval.sharding.engines import Parts
 from subcast.retrieval.sharding.moments import Span, Sums, merge_sums, sum_shard
@@ -28,6 +28,19 @@ _MERGED_AT_ONCE = 8
 _SENT_ONCE_FROM = 1 << 20  # bytes of queries for all shards together, above which they are a task of their own
 _LOOK = 1.0  # seconds between two looks at a cluster that is busy
 _BANKS_KEPT = 4
+_MOST_ATTEMPTS = 10
+_KINDS = (DataError, DataNotFoundError, InputError)
+
+
+class _AllGoneError(Exception):
+    """All workers that were asked are gone, and there are others."""
+
+
+class WorkerError(Exception):
+    """An error of subcast on its way from a worker: its class and its sentence.
+
+    Some of our errors are also OSErrors, which distributed cannot send with their class.
+    """
 
 
 # What runs on a worker
@@ -47,6 +60,15 @@ def worker_cache(limit: int) -> ShardCache:
     return _CACHE
 
 
+def told(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do some work; an error of subcast is raised alone, without the one that it comes from."""
+    try:
+        return work(*arguments)
+    except SubcastError as error:
+        problem = WorkerError(type(error).__name__, str(error))
+    raise problem
+
+
 def keep(what: Any) -> Any:
     """Return what was given: a task whose result stays on a worker, and can be made again on another."""
     return what
@@ -54,14 +76,18 @@ def keep(what: Any) -> Any:
 
 def run_search(shard: Shard, frame: Frame, side: Side, call: Call, limit: int) -> Answer:
     """Search one shard, with one thread: the threads of the worker are the tasks that it runs at a time."""
-    return search_shard(worker_cache(limit), _BOUNDS, shard, frame, side, call, 1)
+    answer: Answer = told(search_shard, worker_cache(limit), _BOUNDS, shard, frame, side, call, 1)
+    return answer
 
 
 def run_fetch(
     shard: Shard, frame: Frame, side: Side, rows: NDArray[np.int64], starts: NDArray[np.int64], length: int, limit: int
 ) -> NDArray[np.float32]:
     """Return steps of one shard, [starts, length, rows]."""
-    return fetch_stretches(worker_cache(limit), shard, frame, side, rows, starts, length)
+    stretches: NDArray[np.float32] = told(
+        fetch_stretches, worker_cache(limit), shard, frame, side, rows, starts, length
+    )
+    return stretches
 
 
 def run_sums(
@@ -76,7 +102,8 @@ def run_sums(
 ) -> Sums | None:
     """Return the sums of one shard, whose last chunk may reach into others."""
     pieces = [(shard, side), *zip(others, other_sides, strict=True)]
-    return sum_shard(worker_cache(limit), pieces, frame, span, own)
+    total: Sums | None = told(sum_shard, worker_cache(limit), pieces, frame, span, own)
+    return total
 
 
 # What runs beside the client
@@ -108,45 +135,63 @@ class ClusterEngine:
     def search(self, parts: Parts, call: Call, threads: int | None) -> Answer:
         """Return the k nearest candidates of all shards, merged in a tree by the workers."""
         numbers = parts.searched()
-        with self._sentences(parts):
-            workers = self._places(parts, numbers)
+
+        def submit(workers: dict[int, str]) -> list[Any]:
             what: Any = call
             if call.nbytes * len(numbers) > _SENT_ONCE_FROM:
-                what = self.client.submit(keep, call, key=f"subcast-queries-{call.name}", pure=False)
+                what = self.client.submit(keep, call, key=f"subcast-queries-{uuid4().hex}", pure=False)
             futures = [
                 self._task("search", run_search, parts, number, workers, what, self.cache_bytes) for number in numbers
             ]
-            answer: Answer = self._result(self._tree(merge_answers, futures))
-            return answer
+            return self._tree(merge_answers, futures)
+
+        answer: Answer = self._run(parts, numbers, submit)[0]
+        return answer
 
     def fetch(
         self, parts: Parts, rows: NDArray[np.int64], requests: Sequence[tuple[int, NDArray[np.int64]]], length: int
     ) -> list[NDArray[np.float32]]:
         """Return the steps from some starts of each shard on, [starts, length, rows] for each request."""
-        with self._sentences(parts):
-            workers = self._places(parts, [number for number, _ in requests])
-            futures = [
+
+        def submit(workers: dict[int, str]) -> list[Any]:
+            return [
                 self._task("fetch", run_fetch, parts, number, workers, rows, starts, length, self.cache_bytes)
                 for number, starts in requests
             ]
-            found: list[NDArray[np.float32]] = self._results(futures)
-            return found
+
+        return self._run(parts, [number for number, _ in requests], submit)
 
     def sums(self, parts: Parts, span: Span) -> Sums | None:
         """Return sums of products over the whole series, added in the order of time."""
         reaching = {number: parts.reaching(number, span)[1:] for number in range(len(parts))}
-        with self._sentences(parts):
-            workers = self._places(parts, list(reaching))
+
+        def submit(workers: dict[int, str]) -> list[Any]:
             futures = []
             for number, others in reaching.items():
-                sides = [self._companions(parts, each, workers[each])[1] for each in others]
+                sides = [self._companions(parts, each)[1] for each in others]
                 shards, own = [parts.shard(each) for each in others], parts.own(number)
                 arguments = (shards, sides, span, own, self.cache_bytes)
                 futures.append(self._task("sums", run_sums, parts, number, workers, *arguments))
-            total: Sums | None = self._result(self._tree(merge_sums, futures))
-            return total
+            return self._tree(merge_sums, futures)
+
+        total: Sums | None = self._run(parts, list(reaching), submit)[0]
+        return total
 
     # Tasks
+
+    def _run(self, parts: Parts, numbers: list[int], submit: Callable[[dict[int, str]], list[Any]]) -> list[Any]:
+        """Return the results of the tasks about some shards; begin again if all the workers they went to are gone."""
+        with self._sentences(parts):
+            for _ in range(_MOST_ATTEMPTS):
+                workers = self._places(parts, numbers)
+                try:
+                    return self._results(submit(workers), set(workers.values()))
+                except _AllGoneError:
+                    continue
+            raise ClusterError(
+                f"all workers of the cluster at {_address(self.client)} died {_MOST_ATTEMPTS} times during one call: "
+                "look into their logs"
+            )
 
     def _task(
         self,
@@ -158,7 +203,7 @@ class ClusterEngine:
         *arguments: Any,
     ) -> Any:
         """Return the future of a task about one shard, on the worker that has its columns if that one lives."""
-        frame, side = self._companions(parts, number, workers[number])
+        frame, side = self._companions(parts, number)
         return self.client.submit(
             run,
             parts.shard(number),
@@ -171,8 +216,11 @@ class ClusterEngine:
             pure=False,
         )
 
-    def _companions(self, parts: Parts, number: int, worker: str) -> tuple[Any, Any]:
-        """Return the futures of what all shards of the bank share, and of what belongs to one besides its file."""
+    def _companions(self, parts: Parts, number: int) -> tuple[Any, Any]:
+        """Return the futures of what all shards of the bank share, and of what belongs to one besides its file.
+
+        Any worker may have them: a task that prefers a worker would wait for ever if all died and others came.
+        """
         token = parts.frame.token
         kept = self._kept.setdefault(token, {})
         while len(self._kept) > _BANKS_KEPT:
@@ -181,23 +229,18 @@ class ClusterEngine:
             kept[-1] = self.client.submit(keep, parts.frame, key=f"subcast-frame-{token}", pure=False)
         if number not in kept:
             kept[number] = self.client.submit(
-                keep,
-                parts.side(number),
-                key=f"subcast-side-{token}-{number}",
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
+                keep, parts.side(number), key=f"subcast-side-{token}-{number}", pure=False
             )
         return kept[-1], kept[number]
 
-    def _tree(self, merge: Callable[[list[Any]], Any], futures: list[Any]) -> Any:
-        """Return the future of all results merged, a few at a time and in order."""
+    def _tree(self, merge: Callable[[list[Any]], Any], futures: list[Any]) -> list[Any]:
+        """Return the one future of all results merged, a few at a time and in order."""
         while len(futures) > 1:
             groups = [futures[i : i + _MERGED_AT_ONCE] for i in range(0, len(futures), _MERGED_AT_ONCE)]
             futures = [
                 self.client.submit(merge, group, key=f"subcast-merge-{uuid4().hex}", pure=False) for group in groups
             ]
-        return futures[0]
+        return futures
 
     def _places(self, parts: Parts, numbers: Sequence[int]) -> dict[int, str]:
         """Return a worker for each shard: the one that had it, unless it is gone or has more than its part."""
@@ -262,11 +305,12 @@ class ClusterEngine:
                 f"`dask worker {_address(self.client)}`, then call again"
             )
 
-    def _result(self, future: Any) -> Any:
-        return self._results([future])[0]
+    def _results(self, futures: list[Any], asked: set[str]) -> list[Any]:
+        """Return the results; look now and then whether any worker is left that can compute them.
 
-    def _results(self, futures: list[Any]) -> list[Any]:
-        """Return the results; look now and then whether there is still a worker that can compute them."""
+        If none of those that were asked is there any more, but others are, tasks that preferred them may wait for
+        ever: then raise, to begin again.
+        """
         from distributed import wait
 
         alone_since: float | None = None
@@ -277,8 +321,10 @@ class ClusterEngine:
                         wait(futures, timeout=_LOOK)
                     return list(self.client.gather(futures))
                 except TimeoutError:
-                    has_worker = bool(self._identity()["workers"])
-                    alone_since = None if has_worker else alone_since or time.monotonic()
+                    living = set(self._identity()["workers"])
+                    if living and not living & asked:
+                        raise _AllGoneError from None
+                    alone_since = None if living else alone_since or time.monotonic()
                     if alone_since is not None:
                         self._give_up_after(alone_since)
         except BaseException:
@@ -297,6 +343,9 @@ class ClusterEngine:
             yield
         except SubcastError:
             raise
+        except WorkerError as error:
+            kind, sentence = error.args
+            raise {each.__name__: each for each in _KINDS}.get(kind, DataError)(sentence) from None
         except KilledWorker as error:
             raise ClusterError(
                 f"workers died again and again while they worked on {parts.place.address}: give them more memory, or "
