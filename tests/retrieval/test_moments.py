@@ -131,3 +131,19 @@ def test_merged_moments_are_those_of_the_whole():
     np.testing.assert_allclose(merged.moments().whole, LagMoments.fit(z, 5).whole, atol=1e-6)
     expected = sum(float(a) * float(b) for a, b in zip(z[:-2, 0], z[2:, 1], strict=True)) / len(z)
     assert abs(float(merged.totals[2, 0, 1]) / len(z) - expected) < 1e-12
+
+
+@pytest.mark.parametrize("dense_limit", [99, 2])
+@pytest.mark.parametrize("length", [1, 4, 16])
+def test_moments_of_means_against_sums(dense_limit, length):
+    z = np.random.default_rng(0).normal(size=(200, 5)).cumsum(axis=0).astype(np.float32)
+    moments = LagMoments.fit(z, 30, dense_limit=dense_limit, rank=3)
+    averaged = moments.averaged(length)
+    rows, columns = np.array([0, 3]), np.array([1, 3, 4])
+    for lag in range(length - 15, 30):  # at the smallest ones, readings before the steps of the mean
+        expected = np.mean([moments.block(lag - step, rows, columns) for step in range(length)], axis=0)
+        np.testing.assert_allclose(averaged.block(lag, rows, columns), expected, rtol=1e-4, atol=1e-3)
+    found = averaged.lagged(rows, columns, length - 15, 29)
+    expected = np.stack([averaged.block(lag, rows, columns) for lag in range(length - 15, 30)])
+    np.testing.assert_array_equal(found, expected)
+    assert moments.averaged(length) is averaged

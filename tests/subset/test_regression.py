@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from subcast.errors import DataError
 from subcast.retrieval.moments import LagMoments
-from subcast.subset.regression import Regression, RegressionCache, make_regression, thinned_steps
+from subcast.subset.regression import Regression, RegressionCache, make_regression
 from twins import subset_twins as twins
 
 RIDGE = 0.2
@@ -62,14 +60,22 @@ def test_plan_is_close_to_least_squares_on_the_stretches_themselves():
     assert np.abs(some @ answer).max() > 0.5  # there is something to forecast
 
 
-def test_a_thinned_plan_against_an_explicit_regression():
-    z, present = noise(t=150), [0, 1, 3]
-    plan = make_regression(LagMoments.fit(z, 8), np.array(present), 4, 6, 2, RIDGE, most_cells=9)
-    assert plan.steps.tolist() == [1, 3, 5]
-    differences = np.random.default_rng(1).normal(size=(2, 6, 3)).astype(np.float32)
-    twin = twins.regression(z, present, [1, 3, 5], RIDGE, [(6 + q, i) for q in range(2) for i in present])
-    wanted = differences[:, [1, 3, 5]].reshape(2, -1) @ twin
-    np.testing.assert_allclose(plan.future(plan.solve(differences), plan.present).reshape(2, -1), wanted, atol=2e-3)
+def test_a_regression_on_segments_against_an_explicit_one():
+    z, present, lookback = noise(t=150), [0, 1, 3], 12
+    moments = LagMoments.fit(z, lookback + 2)
+    plan = make_regression(moments, np.array(present), 4, lookback, 2, RIDGE, most_cells=18)
+    assert plan.segments.lengths == (4, 4, 1, 1, 1, 1)
+    spread = np.zeros((6, lookback))  # from steps to segment means
+    for number, (first, length) in enumerate(zip(plan.segments.first, plan.segments.lengths, strict=True)):
+        spread[number, first : first + length] = 1 / length
+    means = np.kron(spread, np.eye(3))
+    every = np.arange(lookback)
+    gram = means @ moments.gram(np.array(present), every) @ means.T + (RIDGE + 1e-5) * np.eye(18)
+    cross = means @ moments.cross(np.array(present), every, np.array(present), lookback + np.arange(2))
+    differences = np.random.default_rng(1).normal(size=(2, lookback, 3)).astype(np.float32)
+    wanted = differences.reshape(2, -1) @ means.T @ np.linalg.solve(gram, cross)
+    found = plan.future(plan.solve(differences), plan.present).reshape(2, -1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_a_larger_ridge_gives_smaller_predictions():
@@ -88,19 +94,7 @@ def test_short_training_data_give_a_regression_too(steps):
     z = np.random.default_rng(steps).normal(size=(steps, 6)).cumsum(axis=0)
     z = ((z - z.mean(axis=0)) / z.std(axis=0)).astype(np.float32)
     plan = make_regression(LagMoments.fit(z, 9), np.array([0, 1, 2, 3]), 6, 6, 3, 0.01)
-    assert np.isfinite(plan.inverse).all()
-
-
-@settings(max_examples=80)
-@given(st.integers(1, 60), st.integers(1, 80))
-def test_thinned_steps(lookback, most):
-    steps = thinned_steps(lookback, most).tolist()
-    assert len(steps) == min(lookback, most)
-    assert steps[-1] == lookback - 1
-    assert steps[0] >= 0
-    apart = np.diff([-1, *steps])
-    assert apart.min() >= 1
-    assert apart.max() - apart.min() <= 1
+    assert np.isfinite(plan.factor).all()
 
 
 def test_the_same_s_is_taken_from_the_cache():
@@ -132,3 +126,21 @@ def test_moments_that_are_not_those_of_any_readings():
     damaged = replace(moments, whole=-moments.whole)
     with pytest.raises(DataError, match="has no solution, because the moments of the wrapper are not those of any"):
         make_regression(damaged, np.array([0, 2]), 3, 3, 2, ridge=0.1)
+
+
+# Most variables are present
+
+
+@pytest.mark.parametrize("most_cells", [12, 99])
+def test_a_large_s_is_read_from_the_moments_of_all_variables(most_cells):
+    z = noise(n=8)
+    dense, present = LagMoments.fit(z, 22), np.arange(3)
+    differences = np.random.default_rng(1).normal(size=(6, 20, 3)).astype(np.float32)
+    found = {}
+    for n in (8, 20):  # 3 of 20 variables are few: those of S are copied
+        plan = make_regression(dense, present, n, 20, 2, 0.1, most_cells)
+        assert (plan.rows is plan.present) == (n == 8)
+        found[n] = plan.future(plan.solve(differences), present)
+        one = plan.future(plan.solve(differences[:1]), present)
+        np.testing.assert_allclose(one, found[n][:1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[8], found[20], rtol=1e-5, atol=1e-6)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.retrieval.compiled.powers import compiled
+from subcast.retrieval.threads import cuts, run_all, thread_count
 from subcast.storage import fields
 from subcast.storage.state import State
 
@@ -30,12 +34,16 @@ class LagMoments:
         [L, n, n], or empty
     loadings, factors, own
         [n, r], [L, r, r] and [L, n], or empty
+    length
+        steps over whose mean z_t[i] is taken (see `averaged`)
     """
 
     whole: NDArray[np.float32]
     loadings: NDArray[np.float32]
     factors: NDArray[np.float32]
     own: NDArray[np.float32]
+    length: int = 1
+    _averaged: dict[int, LagMoments] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def fit(
@@ -73,11 +81,34 @@ class LagMoments:
         """Return E[z_t[rows] z_{t+lag}[columns]], [rows, columns]; the lag may be negative."""
         first, second = np.asarray(rows), np.asarray(columns)
         if lag < 0:
-            return self.block(-lag, second, first).T
+            return self.block(self.length - 1 - lag, second, first).T
         if len(self.whole):
             return np.asarray(self.whole[lag][first[:, None], second])
         common = self.loadings[first] @ self.factors[lag] @ self.loadings[second].T
         return np.asarray(common + np.where(first[:, None] == second, self.own[lag][first][:, None], np.float32(0)))
+
+    def averaged(self, length: int) -> LagMoments:
+        """Return the moments of means over `length` steps, a power of 4, with readings `lag` steps after the first.
+
+        Each is the mean of the moments at the lags lag, lag - 1, .. lag - length + 1; kept once made.
+        """
+        if length == self.length:
+            return self
+        if length not in self._averaged:
+            part = self.averaged(length // 4)
+            whole, factors, own = (_mean_of_four(each, length // 4) for each in (part.whole, part.factors, part.own))
+            self._averaged[length] = LagMoments(whole, self.loadings, factors, own, length)
+        return self._averaged[length]
+
+    def lagged(self, rows: NDArray[np.int64], columns: NDArray[np.int64], low: int, top: int) -> NDArray[np.float32]:
+        """Return `block` at the lags low .. top, [lags, rows, columns]."""
+        if not len(self.whole):
+            return np.stack([self.block(lag, rows, columns) for lag in range(low, top + 1)])
+        found = np.empty((top - low + 1, len(rows), len(columns)), dtype=np.float32)
+        bounds = cuts(len(found), thread_count(None, 4.0 * found.size)).tolist()
+        pieces = [(found[a:b], self.whole, rows, columns, low + a, self.length) for a, b in pairwise(bounds)]
+        run_all([partial(_copy_lags, *piece) for piece in pieces])
+        return found
 
     def gram(self, variables: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the covariance matrix of variables at steps, [steps * s, steps * s], ordered by step."""
@@ -127,7 +158,8 @@ class LagMoments:
         else:
             rank = state.arrays["loadings"].shape[-1] if "loadings" in state.arrays else None
             shapes |= {"loadings": (n, rank), "factors": (lags, rank, rank), "own": (lags, n)}
-        moments = cls(*(fields.array(state, name, np.float32, shapes[name]) for name in _ARRAYS))
+        whole, loadings, factors, own = (fields.array(state, name, np.float32, shapes[name]) for name in _ARRAYS)
+        moments = cls(whole, loadings, factors, own)
         if not moments.lags or (len(moments.factors) and len(moments.own) != len(moments.factors)):
             raise state.damaged("its moments have no lags, or not the same ones")
         return moments
@@ -198,6 +230,42 @@ def _lagged_sums(z: NDArray[np.floating[Any]], lags: int, own_steps: int) -> NDA
             last = min(first + _STEPS_AT_ONCE, end)
             totals[lag] += z[first:last].T @ z[first + lag : last + lag]
     return totals
+
+
+def _mean_of_four(array: NDArray[np.float32], length: int) -> NDArray[np.float32]:
+    """Return moments [L, n, n] or [L, n] of means over four times as many steps as those given, of `length` steps."""
+    if not len(array):
+        return array
+
+    def at(lag: int) -> NDArray[np.float32]:
+        return array[lag] if lag >= 0 else array[length - 1 - lag].T
+
+    mean = np.empty_like(array)
+    most = len(array) - 1
+    for lag in range(len(array)):
+        terms = [at(max(lag - length * number, length - 1 - most)) for number in range(4)]
+        np.add(terms[0], terms[1], out=mean[lag])
+        mean[lag] += terms[2]
+        mean[lag] += terms[3]
+    mean *= np.float32(0.25)
+    return mean
+
+
+@compiled
+def _copy_lags(found: Any, whole: Any, rows: Any, columns: Any, low: int, length: int) -> None:
+    """Copy rows and columns of the blocks at the lags low, low + 1, ...; those at negative lags are transposed."""
+    for place in range(found.shape[0]):
+        lag = low + place
+        if lag >= 0:
+            for i in range(len(rows)):
+                line, own = whole[lag, rows[i]], found[place, i]
+                for j in range(len(columns)):
+                    own[j] = line[columns[j]]
+        else:
+            for j in range(len(columns)):
+                line = whole[length - 1 - lag, columns[j]]
+                for i in range(len(rows)):
+                    found[place, i, j] = line[rows[i]]
 
 
 def _loadings(z: NDArray[np.float32], rank: int) -> NDArray[np.float32]:

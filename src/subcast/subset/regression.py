@@ -12,64 +12,85 @@ from numpy.typing import NDArray
 
 from subcast.errors import DataError
 from subcast.retrieval.moments import LagMoments
+from subcast.subset.segments import LaggedBlocks, Segments
 
-MOST_CELLS = 1024  # largest number of inputs (variables in S x steps) of a regression; above it fewer steps are used
+MOST_CELLS = 1024  # largest number of inputs of a regression; above it means over several steps are used
 CACHED_BYTES = 256 << 20
+_LARGE_SHARE = 0.25  # of the variables: above it a copy of the covariances among S is not worth its time
 
 
 @dataclass(eq=False)
 class Regression:
-    """A ridge regression on the readings of S: (gram + ridge)^-1 times the covariance with S.
+    """A ridge regression on the readings of S: the covariance with S times (gram + ridge)^-1.
+
+    Its inputs are the readings of S at each step or, in long windows, means over segments of steps.
 
     Parameters
     ----------
     present, absent
         S and the other variables
-    steps
-        the steps of the window that are inputs of the regression
+    segments
+        the segments of the window whose means are the inputs
     lookback, horizon
         sizes of a window
-    inverse
-        [p, p], p = steps * s
+    factor
+        [p, p], p = segments * s: the lower Cholesky factor of gram + ridge
     moments
         the second moments that give the covariances
+    base
+        the covariances among S, or among all variables if S is large
+    rows
+        [s], positions of S in the base
     """
 
     present: NDArray[np.int64]
     absent: NDArray[np.int64]
-    steps: NDArray[np.int64]
+    segments: Segments
     lookback: int
     horizon: int
-    inverse: NDArray[np.float32]
+    factor: NDArray[np.float64]
     moments: LagMoments
-    _cross: dict[tuple[int, bytes], NDArray[np.float32]] = field(default_factory=dict, repr=False)
+    base: LaggedBlocks
+    rows: NDArray[np.int64]
+    _blocks: dict[tuple[int, bytes], LaggedBlocks] = field(default_factory=dict, repr=False)
 
     @property
     def nbytes(self) -> int:
-        """Size in memory in bytes."""
-        return self.inverse.nbytes + sum(cross.nbytes for cross in self._cross.values())
+        """Size in memory in bytes, without the moments themselves."""
+        own = 0 if self.rows is self.present else self.base.nbytes
+        return self.factor.nbytes + own + sum(blocks.nbytes for blocks in self._blocks.values())
 
     def solve(self, differences: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the differences on S, [b, t, s], times the inverse, [b, p]: the input of `inputs` and `future`."""
-        cells = differences[:, self.steps].reshape(len(differences), -1)
-        return np.asarray(cells @ self.inverse)
+        """Return (gram + ridge)^-1 times the differences on S [b, t, s], [b, p]: the input of `inputs` and `future`."""
+        from scipy.linalg import cho_solve
+
+        cells = self.segments.means(differences).reshape(len(differences), -1)
+        solved = cho_solve((self.factor, True), cells.T.astype(np.float64), overwrite_b=True, check_finite=False)
+        return np.ascontiguousarray(solved.T, dtype=np.float32)
 
     def inputs(self, solved: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the predicted differences of the absent variables over the window, [b, t, m]."""
-        return self._apply(solved, self.absent, np.arange(self.lookback))
+        return self._product(solved, self.absent, 0, self.lookback)
 
     def future(self, solved: NDArray[np.float32], variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the predicted differences of `variables` at the steps ahead, [b, h, s]."""
-        return self._apply(solved, variables, self.lookback + np.arange(self.horizon))
+        begin, end = self.lookback, self.lookback + self.horizon
+        if np.array_equal(variables, self.present):
+            return self.base.product(solved, self.rows, self.rows, begin, end)
+        return self._product(solved, variables, begin, end)
 
-    def _apply(
-        self, solved: NDArray[np.float32], others: NDArray[np.int64], times: NDArray[np.int64]
+    def _product(
+        self, solved: NDArray[np.float32], others: NDArray[np.int64], begin: int, end: int
     ) -> NDArray[np.float32]:
-        key = (int(times[0]), others.tobytes())
-        cross = self._cross.get(key)
-        if cross is None:
-            cross = self._cross[key] = self.moments.cross(self.present, self.steps, others, times)
-        return np.asarray(solved @ cross).reshape(len(solved), len(times), len(others))
+        if len(self.moments.whole):
+            whole = LaggedBlocks.of_all(self.moments, self.segments)
+            return whole.product(solved, self.present, others, begin, end)
+        key = (begin, others.tobytes())
+        blocks = self._blocks.get(key)
+        if blocks is None:
+            blocks = LaggedBlocks.of(self.moments, self.segments, self.present, others, begin, end)
+            self._blocks[key] = blocks
+        return blocks.product(solved, np.arange(len(self.present)), np.arange(len(others)), begin, end)
 
 
 def make_regression(
@@ -82,31 +103,25 @@ def make_regression(
     most_cells: int = MOST_CELLS,
 ) -> Regression:
     """Build the regression on S from the moments."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import cho_factor
 
-    absent = np.setdiff1d(np.arange(n), present)
-    steps = thinned_steps(lookback, max(1, most_cells // len(present)))
-    gram = moments.gram(present, steps)
+    segments = Segments.of(lookback, max(1, most_cells // len(present)))
+    if len(moments.whole) and len(present) > _LARGE_SHARE * n:
+        base, rows = LaggedBlocks.of_all(moments, segments), present
+    else:
+        base = LaggedBlocks.of(moments, segments, present, present, None, lookback + horizon)
+        rows = np.arange(len(present))
+    gram = base.gram(rows)
     gram[np.diag_indices_from(gram)] += ridge + 1e-5
-    try:
-        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+    try:  # the transposed view has the other order in memory, so that nothing is copied
+        factor, _ = cho_factor(gram.T, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         raise DataError(
             "the regression on the variables that are present has no solution, because the moments of the wrapper are "
             "not those of any readings: fit the wrapper again"
         ) from None
-    inverse = cho_solve(factor, np.eye(len(gram)))
-    return Regression(present, absent, steps, lookback, horizon, inverse.astype(np.float32), moments)
-
-
-def thinned_steps(lookback: int, most: int) -> NDArray[np.int64]:
-    """Return at most `most` steps of a window, evenly spread, including the last.
-
-    >>> thinned_steps(12, 4), thinned_steps(12, 99).size
-    (array([ 2,  5,  8, 11]), 12)
-    """
-    count = min(lookback, most)
-    return np.unique(np.rint(np.linspace(lookback, 0, count, endpoint=False)).astype(np.int64) - 1)
+    absent = np.setdiff1d(np.arange(n), present)
+    return Regression(present, absent, segments, lookback, horizon, factor, moments, base, rows)
 
 
 class RegressionCache:

@@ -57,11 +57,11 @@ def test_changing_a_half_does_not_change_its_own_regression(waving, number):
     changed[half] += np.random.default_rng(0).normal(size=changed[half].shape)
     other = Practice.of(Series(changed, times=train.series.times).windows(LOOKBACK, HORIZON), fitted)
     present = np.arange(2)
-    before, after = (each.regression(each.halves[number], present, 0.1).inverse for each in (practice, other))
+    before, after = (each.regression(each.halves[number], present, 0.1).factor for each in (practice, other))
     np.testing.assert_array_equal(before, after)
     assert not np.array_equal(
-        practice.regression(practice.halves[1 - number], present, 0.1).inverse,
-        other.regression(other.halves[1 - number], present, 0.1).inverse,
+        practice.regression(practice.halves[1 - number], present, 0.1).factor,
+        other.regression(other.halves[1 - number], present, 0.1).factor,
     )
 
 
