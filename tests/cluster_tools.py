@@ -138,3 +138,14 @@ def peak_memory():
 
 def processor_seconds():
     return time.process_time()
+
+
+def slow_cells(seconds):
+    """Let every cell of an experiment in this process take longer."""
+    from subcast.experiments import on_cluster, run
+
+    def slow(*arguments, **options):
+        time.sleep(seconds)
+        return run.run_cells(*arguments, **options)
+
+    on_cluster.run_cells = slow

@@ -28,6 +28,10 @@ app = typer.Typer(
 )
 datasets_app = typer.Typer(help="List datasets, and inspect or export a table of readings.", no_args_is_help=True)
 app.add_typer(datasets_app, name="datasets")
+bank_app = typer.Typer(
+    help="Write past readings to files, for banks that do not fit into memory.", no_args_is_help=True
+)
+app.add_typer(bank_app, name="bank")
 
 sensors_app = typer.Typer(help="Show, maintain and replace the sensors of a running service.", no_args_is_help=True)
 app.add_typer(sensors_app, name="sensors")
@@ -204,6 +208,8 @@ def fit(
     thousands: options.ThousandsMark = None,
     limit: options.LimitTexts = None,
     no_limits: options.NoLimits = False,
+    bank: options.BankFolder = None,
+    cluster: options.ClusterAddress = None,
     progress: options.Progress = True,
     as_json: options.AsJson = False,
 ) -> None:
@@ -211,7 +217,8 @@ def fit(
 
     Examples: `subcast fit clouds --model mtgnn -o plant` trains an MTGNN and wraps it,
     `subcast fit readings.csv --model trained/ -o plant` wraps a trained model, and
-    `subcast fit readings.csv --model model.onnx -o plant` wraps an ONNX file.
+    `subcast fit readings.csv --model model.onnx -o plant` wraps an ONNX file. With `--bank` past windows stay in files,
+    and with `--cluster` the workers of a Dask cluster search them.
     """
     with _extras("a wrapper of this model"):
         from subcast.commands.fit import TrainingOptions, fit_record, read_settings, run_fit, show_fit
@@ -223,12 +230,50 @@ def fit(
             robust = run_fit(
                 data, model, output, training=training_options, preset=preset, paper=paper, seed=seed,
                 table=options.table_options(time, id, value, freq, key, decimal, thousands),
+                bank_folder=bank, cluster=cluster,
                 progress=progress, metric=metric, effort=effort, seconds=seconds, levels=level or (0.9,), **fixed,
             )  # fmt: skip
     if as_json:
         _print_json(fit_record(robust, output))
     else:
         show_fit(robust, data, output)
+
+
+@bank_app.command("write")
+def bank_write(
+    data: options.Data,
+    folder: options.ShardFolder,
+    lookback: options.BankLookback = 12,
+    horizon: options.BankHorizon = 12,
+    steps: options.ShardSteps = None,
+    part: options.BankPart = "train",
+    preset: options.BankPreset = "default",
+    stream: options.Streamed = False,
+    append: options.Appended = False,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write readings to a folder of Parquet files, for `subcast fit --bank` and `ShardedBank`.
+
+    Examples: `subcast bank write clouds bank`, `subcast fit clouds --model tcn --bank bank -o plant`, and for a file
+    that does not fit into memory `subcast bank write readings.parquet bank --stream`.
+    """
+    from subcast.commands.bank import bank_record, run_bank_write, show_bank
+
+    bank = run_bank_write(
+        data, folder, lookback=lookback, horizon=horizon, steps=steps, part=part, preset=preset, stream=stream,
+        append=append, table=options.table_options(time, id, value, freq, key, decimal, thousands),
+    )  # fmt: skip
+    if as_json:
+        _print_json(bank_record(bank))
+    else:
+        show_bank(bank)
 
 
 @app.command()
@@ -452,6 +497,7 @@ def reproduce(
     results: options.Results = Path("results/reproduce"),
     checkpoints: options.Checkpoints = None,
     again: options.Again = False,
+    cluster: options.ClusterAddress = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the experiments behind the paper's tables and figures; an interrupted run is resumed.
@@ -471,6 +517,7 @@ def reproduce(
         written, skipped = run_reproduction(
             names or (), datasets=dataset or (), models=models or (), seeds=seeds, draws=draws, every=every,
             scale=scale, results=results, checkpoints=checkpoints or DEFAULT_CHECKPOINTS, again=again, quiet=as_json,
+            cluster=cluster,
         )  # fmt: skip
     paths = [str(path) for path in written]
     if as_json:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
+from subcast.commands.bank import write_windows
 from subcast.commands.datasets import check_preset, open_series
 from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
 from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.limits import check_limit_names
 from subcast.names import plural
+from subcast.retrieval import ShardedBank
 from subcast.series import Series
 from subcast.storage.folders import check_folder
 from subcast.subset import Settings, SubsetForecaster
@@ -71,6 +74,8 @@ def run_fit(
     seed: int = 0,
     progress: bool = True,
     table: Mapping[str, str | None] | None = None,
+    bank_folder: str | None = None,
+    cluster: str | None = None,
     **options: Any,
 ) -> SubsetForecaster:
     """Wrap a model, which is trained first if it is given by name, and save the wrapper to a folder.
@@ -93,6 +98,11 @@ def run_fit(
         random seed and progress bars of training, tuning and calibration
     table
         how the file of readings is read, as in `open_series`
+    bank_folder
+        folder that `subcast bank write` wrote for the same data; with `cluster` alone the shards are written to a
+        folder beside the wrapper
+    cluster
+        address of a Dask scheduler whose workers search the bank
     options
         other arguments of `SubsetForecaster`: `metric`, `levels`, `effort`, `seconds`, and any setting
     """
@@ -102,19 +112,51 @@ def run_fit(
     check_folder(output, KIND)
     kind = SubsetForecaster.paper if paper else SubsetForecaster
     robust = kind(None, seed=seed, progress=progress, **options)  # reports bad options before the training
-    series = open_series(data, **(table or {}))
+    with _connected(cluster) as client:
+        bank = None if bank_folder is None else ShardedBank(bank_folder, client)
+        series = open_series(data, **(table or {}))
+        forecaster, split = _model_and_split(robust, series, model, output, training, preset, seed, progress)
+        robust.model = forecaster
+        if cluster is not None and bank is None:
+            own = output.with_name(f"{output.name}-bank")
+            write_windows(split.train, own)
+            bank = ShardedBank(own, client)
+        robust.bank = bank
+        robust.fit(split.train, split.val)
+        robust.save(output)
+    return robust
+
+
+@contextmanager
+def _connected(cluster: str | None) -> Iterator[Any]:
+    """Yield a client of the cluster, None without one."""
+    if cluster is None:
+        yield None
+        return
+    from subcast.retrieval.sharding.connecting import cluster_client
+
+    with cluster_client(cluster) as client:
+        yield client
+
+
+def _model_and_split(
+    robust: SubsetForecaster,
+    series: Series,
+    model: str,
+    output: Path,
+    training: TrainingOptions,
+    preset: str | None,
+    seed: int,
+    progress: bool,
+) -> tuple[Any, Split]:
+    """Return the model, trained first if it is given by name, and the split of the series that belongs to it."""
     if isinstance(robust.limits, Mapping):
         check_limit_names(robust.limits, series.variables)
     if is_saved_forecaster(model):
-        forecaster, split = _open_trained(Path(model), series, training, preset)
-    elif model.lower().endswith(".onnx"):
-        forecaster, split = _open_onnx(Path(model), series, training, preset or "default")
-    else:
-        forecaster, split = _train(series, model, output, training, preset or "default", seed, progress)
-    robust.model = forecaster
-    robust.fit(split.train, split.val)
-    robust.save(output)
-    return robust
+        return _open_trained(Path(model), series, training, preset)
+    if model.lower().endswith(".onnx"):
+        return _open_onnx(Path(model), series, training, preset or "default")
+    return _train(series, model, output, training, preset or "default", seed, progress)
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, Any]:

@@ -138,6 +138,30 @@ LimitTexts = Annotated[
     Option("--limit", help="Range of a variable's readings, NAME=LOW:HIGH; may be given several times."),
 ]
 
+BankFolder = Annotated[
+    str | None,
+    Option("--bank", help="Folder that `subcast bank write` wrote for the same data: search it instead of memory."),
+]
+ClusterAddress = Annotated[
+    str | None,
+    Option("--cluster", help="Address of a Dask scheduler (tcp://host:8786), whose workers do the work."),
+]
+
+# subcast bank
+
+ShardFolder = Annotated[str, Argument(help="Folder for the shards: a path, or an address such as s3://bucket/bank.")]
+BankLookback = Annotated[int, Option(min=1, help="Number of steps in a window.")]
+BankHorizon = Annotated[int, Option(min=0, help="Number of steps after a window.")]
+ShardSteps = Annotated[int | None, Option("--steps", help="Steps of each shard; as many as fit into 64 MB by default.")]
+BankPart = Annotated[
+    str, Option("--part", help="Steps to write: train for the training part, which fit --bank needs, or all.")
+]
+Streamed = Annotated[
+    bool, Option("--stream", help="Read a clean .parquet or .csv file in pieces, and write all of its steps.")
+]
+Appended = Annotated[bool, Option("--append", help="Add the steps to the end of the bank in the folder.")]
+BankPreset = Annotated[str, Option("--preset", help="How the data are split: default, or paper as published.")]
+
 # subcast inspect
 
 EveryLimit = Annotated[bool, Option("--all", help="Show the limits of every variable.")]

@@ -12,8 +12,10 @@ from rich.table import Table
 from subcast.datasets import DATASETS
 from subcast.errors import InputError
 from subcast.experiments.declaration import Experiment, get_experiment, load_experiments
+from subcast.experiments.on_cluster import run_cells_on
 from subcast.experiments.run import Places, run_cells
 from subcast.experiments.study import QUICK_TO_TRAIN
+from subcast.retrieval.sharding.connecting import cluster_client
 
 DEFAULT_CHECKPOINTS = (Path("results/checkpoints"), Path("runs/checkpoints"))
 
@@ -54,6 +56,7 @@ def run_reproduction(
     checkpoints: Sequence[Path] = DEFAULT_CHECKPOINTS,
     again: bool = False,
     quiet: bool = False,
+    cluster: str | None = None,
     **sizes: int | None,
 ) -> tuple[list[Path], dict[str, str]]:
     """Run experiments; return the paths of their records, and the cells that were skipped with the reason.
@@ -72,6 +75,8 @@ def run_reproduction(
         whether to re-run cells that already have a record
     quiet
         whether to print nothing
+    cluster
+        address of a Dask scheduler whose workers run the cells; they must see the same folders
     sizes
         `seeds` (trained models), `draws` (random subsets) and `every` (evaluate every Nth test window); the scale
         decides by default
@@ -89,7 +94,11 @@ def run_reproduction(
     cells.sort(key=lambda cell: (cell.dataset, cell.model, cell.seed, cell.variant))
     console = Console(stderr=True, highlight=False, quiet=quiet)
     places = Places(results, tuple(checkpoints))
-    written, skipped = run_cells(cells, places, again=again, say=console.print, progress=not quiet)
+    if cluster is None:
+        written, skipped = run_cells(cells, places, again=again, say=console.print, progress=not quiet)
+    else:
+        with cluster_client(cluster) as client:
+            written, skipped = run_cells_on(client, cells, places, again=again, say=console.print)
     if not written:
         raise InputError(f"no experiment of {', '.join(names)} could be run: {next(iter(skipped.values()))}")
     return written, skipped
