@@ -19,7 +19,7 @@ DOCS   := .venv-docs
 # Build tools, and clean environments in which the built packages are tried.
 PACK   := .venv-package
 
-.PHONY: demo serve-demo test test-browser test-cluster test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
+.PHONY: demo serve-demo test test-browser test-cluster test-service-long test-service-fuzz test-postgres test-slow coverage lint bench fuzz clean test-adapters docs docs-serve package
 
 demo: $(MODELS)
 	$(BIN)/subcast demo --output demo
@@ -43,6 +43,20 @@ test-slow: $(DEV)
 # Drives the page of the service in Debian's Chromium. Files that import selenium are not read by make test.
 test-browser: $(BROWSER)
 	SUBCAST_BROWSER=1 $(BIN)/python -m pytest tests/browser
+
+# The service is killed 50 times under load, its database goes away for a minute, its disk is full (as root only).
+test-service-long: $(DEV)
+	SUBCAST_KILLS=50 $(BIN)/python -m pytest tests/service/test_faults.py
+
+# Generated requests to every address of the service: none may end in an error of the service itself.
+test-service-fuzz: $(DEV)
+	$(PIP) install --quiet --constraint constraints.txt schemathesis
+	SUBCAST_FUZZ=1 $(BIN)/python -m pytest tests/service_fuzz
+
+# The service on a throw-away cluster of PostgreSQL with four workers; needs Debian's package postgresql.
+test-postgres: $(DEV)
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev,postgres]'
+	SUBCAST_POSTGRES=1 $(BIN)/python -m pytest tests/postgres
 
 # Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
 coverage: $(DEV)

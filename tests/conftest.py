@@ -11,6 +11,8 @@ settings.load_profile("subcast")
 
 # Tests in a browser need selenium and Chromium, which only `make test-browser` installs; nothing else may import them.
 collect_ignore = [] if os.environ.get("SUBCAST_BROWSER") else ["browser"]
+# A cluster of PostgreSQL is started only by `make test-postgres`.
+collect_ignore += [] if os.environ.get("SUBCAST_POSTGRES") else ["postgres"]
 
 # Cases of parametrized tests that train a model of their own for more than 20 seconds. `make test` leaves them out.
 SLOW_CASES = {
