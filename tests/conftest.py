@@ -13,6 +13,8 @@ settings.load_profile("subcast")
 collect_ignore = [] if os.environ.get("SUBCAST_BROWSER") else ["browser"]
 # A cluster of PostgreSQL is started only by `make test-postgres`.
 collect_ignore += [] if os.environ.get("SUBCAST_POSTGRES") else ["postgres"]
+# Requests generated from the OpenAPI need schemathesis, which only `make test-service-fuzz` installs.
+collect_ignore += [] if os.environ.get("SUBCAST_FUZZ") else ["service_fuzz"]
 
 # Cases of parametrized tests that train a model of their own for more than 20 seconds. `make test` leaves them out.
 SLOW_CASES = {
