@@ -90,8 +90,8 @@ class StandIn:
         sensors = [
             {
                 "sensor": name,
-                "health": self._health(name),
-                "state": {"bad": "stuck", "missing": "dead"}.get(self._health(name), self._health(name)),
+                "health": {"stuck": "bad", "dead": "missing"}.get(self._health(name), self._health(name)),
+                "state": self._health(name),
                 "since": None if self._health(name) == "good" else text(31),
                 "flag": 1,
                 "reasons": reasons.get(name, []) if self._health(name) != "good" else [],

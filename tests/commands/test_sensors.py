@@ -9,9 +9,9 @@ from commands.fake_service import fake_service
 from subcast.commands.service_client import ServiceError
 
 
-def sensor(name, health, **more):
+def sensor(name, state, **more):
     empty = {"reasons": [], "last_time": None, "last_value": None, "override": None}
-    return {"sensor": name, "health": health, "since": "2026-05-01T10:00:00", "flag": 1, **empty, **more}
+    return {"sensor": name, "state": state, "since": "2026-05-01T10:00:00", "flag": 1, **empty, **more}
 
 
 SENSORS = {

@@ -37,7 +37,7 @@ class LiveSize:
 
     n_plants: int = 24
     n_steps: int = 5_760
-    epochs: int = 4
+    epochs: int = 10
     effort: float = 0.1
     seconds: float = 1.0
     days: float = 3.0

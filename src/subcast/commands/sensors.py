@@ -33,20 +33,20 @@ def list_sensors(url: str) -> dict[str, Any]:
     with service_at(url) as client:
         found: dict[str, Any] = client.get("/v1/sensors")
     rank = {health: place for place, health in enumerate(_ORDER)}
-    found["sensors"].sort(key=lambda sensor: rank.get(sensor["health"], 0))
+    found["sensors"].sort(key=lambda sensor: rank.get(sensor["state"], 0))
     return found
 
 
 def show_sensors(found: dict[str, Any], *, every: bool = False) -> None:
     """Print the sensors as a table; those that are well only if asked for."""
     console = Console(highlight=False)
-    ill = [sensor for sensor in found["sensors"] if sensor["health"] not in ("good", "asleep")]
+    ill = [sensor for sensor in found["sensors"] if sensor["state"] not in ("good", "asleep")]
     shown = found["sensors"] if every else ill
     step = found["step"]
     console.print(escape(f"after step {step}" if step else "no step yet"), soft_wrap=True)
     if shown:
         table = Table(box=None, pad_edge=False)
-        for name in ("sensor", "health", "since", "last reading", "why"):
+        for name in ("sensor", "state", "since", "last reading", "why"):
             table.add_column(name, overflow="fold")
         for sensor in shown:
             table.add_row(*(escape(cell) for cell in _cells(sensor)))
@@ -57,10 +57,10 @@ def show_sensors(found: dict[str, Any], *, every: bool = False) -> None:
 
 def _cells(sensor: dict[str, Any]) -> tuple[str, ...]:
     last = "" if sensor["last_time"] is None else f"{sensor['last_value']:g} at {sensor['last_time']}"
-    well = sensor["health"] in ("good", "unknown")
+    well = sensor["state"] in ("good", "unknown")
     since = "" if well or sensor["since"] is None else sensor["since"]
     by_hand = ["set by hand"] if sensor["override"] is not None else []
-    return sensor["sensor"], sensor["health"], since, last, "; ".join([*by_hand, *sensor["reasons"]])
+    return sensor["sensor"], sensor["state"], since, last, "; ".join([*by_hand, *sensor["reasons"]])
 
 
 def maintain(url: str, sensor: str, start: str, end: str, reason: str) -> dict[str, Any]:

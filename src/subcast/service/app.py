@@ -16,6 +16,7 @@ from subcast.service import (
     routes_export,
     routes_forecasts,
     routes_readings,
+    routes_replacements,
     routes_sensors,
     routes_system,
     routes_truth,
@@ -29,7 +30,15 @@ from subcast.service.runtime import Service
 from subcast.service.security import Keys, RateLimit
 
 ENVIRONMENT = "SUBCAST_SERVE_OPTIONS"
-_ROUTES = (routes_export, routes_readings, routes_sensors, routes_forecasts, routes_truth, routes_system)
+_ROUTES = (
+    routes_export,
+    routes_readings,
+    routes_sensors,
+    routes_replacements,
+    routes_forecasts,
+    routes_truth,
+    routes_system,
+)
 _FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "content": {problems.MEDIA_TYPE: {}}, "description": title}
     for status, title in {

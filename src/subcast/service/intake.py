@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from subcast.service.bodies import Columns
 from subcast.service.grid import Grid
 from subcast.service.problems import ProblemError, shown
 from subcast.tables.steps import duration_text
+
+if TYPE_CHECKING:
+    from subcast.service.replacements import Names
 
 _WRONG_SHARE, _ENOUGH = 0.8, 3  # of readings beyond the limits from which a wrong unit is suspected
 _FACTORS = (1000.0, 0.001)
@@ -69,10 +72,13 @@ class Intake:
     def __init__(self, variables: Sequence[str], grid: Grid, unit: str = "", limits: Limits | None = None) -> None:
         self.variables, self.grid, self.unit, self.limits = tuple(variables), grid, unit, limits
         self._columns = {name: column for column, name in enumerate(self.variables)}
+        self.names: Names | None = None
 
     def column(self, name: str) -> int:
         """Return the column of a sensor; refuse a name that no sensor has, with the nearest one."""
         column = self._columns.get(name)
+        if self.names is not None:
+            column = self.names.columns.get(name, column)
         if column is None:
             raise unknown_sensor(name, self.variables)
         return column
@@ -87,6 +93,8 @@ class Intake:
     def batch(self, columns: Columns, newest: int) -> Batch:
         """Return the readings as a batch; times after `newest` are refused as being in the future."""
         self.check_unit(columns.units)
+        if self.names is not None:
+            self.names.look()
         names = {name: self.column(name) for name in dict.fromkeys(columns.sensors)}
         sensors = np.array([names[name] for name in columns.sensors], dtype=np.int64)
         texts = list(dict.fromkeys(columns.times))
@@ -95,6 +103,8 @@ class Intake:
         self._refuse_future(steps, texts, newest)
         places = {text: place for place, text in enumerate(texts)}
         rows = np.array([places[text] for text in columns.times], dtype=np.int64)
+        if self.names is not None:
+            self.names.check(columns.sensors, steps[rows])
         batch = Batch(sensors, steps[rows], np.array(columns.values, dtype=np.float64), len(columns))
         batch = self._distinct(batch)
         self._refuse_factor(batch)

@@ -20,6 +20,7 @@ from subcast.service.database import Database
 from subcast.service.feed import Feed, last_receipt, last_step
 from subcast.service.forecasting import Made, make
 from subcast.service.planning import in_maintenance
+from subcast.service.replacements import begun_at
 from subcast.service.schema import facts, forecasts, readings, receipts, revisions, steps
 from subcast.service.screens import BAD, packed, unpacked
 from subcast.service.versions import Version, Versions
@@ -104,6 +105,8 @@ class LateReadings:
             times = np.array([at], dtype=np.int64)
             raw = self.feed.window(connection, times)
             raw[in_maintenance(connection, self.feed, times)] = np.nan
+            for name in begun_at(connection, self.feed, at):
+                screened.forget(name)
             step = screened.push(raw[0], times[0].view("datetime64[ns]"))
             flags = step.flags.astype(np.int8).tobytes()
             rows.append({"time": at, "flags": flags, "state": packed(screened.state())})

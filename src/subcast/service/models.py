@@ -141,6 +141,7 @@ class SensorState(Answer):
     waited_for: bool = Field(description="Whether a step waits for this sensor before its forecast is made")
     override: Flag | None = Field(description="Flag set by hand; null without")
     maintenance: bool
+    device: str | None = Field(default=None, description="Name of the device that took its place; null without")
     mae: float | None = Field(description="Running error of its forecasts, over the window of /v1/truth")
     unit: str
 
@@ -203,6 +204,32 @@ class MaintenanceList(Answer):
     """Maintenance that has not ended."""
 
     maintenance: list[Maintenance]
+
+
+class ReplacementRequest(Strict):
+    """Say that another device has taken the place of a sensor."""
+
+    sensor: SensorName
+    name: SensorName = Field(description="Name under which the new device sends; the same if it keeps the name")
+    at: TimeText | None = Field(default=None, description="First time of the new device; the next step by default")
+    reason: Reason = ""
+
+
+class Replacement(Answer):
+    """A device that took the place of a sensor: what was sent before `at` is not used any more."""
+
+    id: int
+    sensor: str
+    name: str
+    at: str
+    reason: str
+    set_at: str
+
+
+class ReplacementList(Answer):
+    """All sensors that were replaced, the newest first."""
+
+    replacements: list[Replacement]
 
 
 # Forecasts
@@ -439,7 +466,7 @@ class Event(Answer):
     id: int
     at: str
     step: str | None
-    kind: Literal["dead", "stuck", "drift", "noisy", "recovered", "aged", "wrapper", "gap", "clock"]
+    kind: Literal["dead", "stuck", "drift", "noisy", "recovered", "aged", "wrapper", "gap", "clock", "replaced"]
     sensor: str | None
     text: str
 

@@ -14,6 +14,7 @@ from subcast.service.database import Database
 from subcast.service.feed import Feed, last_step, newest_reading
 from subcast.service.grid import SECOND
 from subcast.service.options import Options
+from subcast.service.replacements import of_old_devices
 from subcast.service.schema import health, maintenance, readings
 
 COMPLETE, DEADLINE, NOTHING = "complete", "deadline", "nothing arrived"
@@ -128,8 +129,8 @@ class Planner:
 
 
 def in_maintenance(connection: sa.Connection, feed: Feed, times: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which sensors are in maintenance at which steps, [t, n]."""
-    mask = np.zeros((len(times), len(feed.ids)), dtype=bool)
+    """Return which sensors are in maintenance at which steps, [t, n], or had another device then that was replaced."""
+    mask = of_old_devices(connection, feed, times)
     overlap = sa.and_(maintenance.c.start <= int(times[-1]), maintenance.c.end >= int(times[0]))
     for row in connection.execute(sa.select(maintenance).where(overlap)):
         if row.sensor in feed.columns:

@@ -54,6 +54,7 @@ def get_sensors(
 def sensor_states(service: Service, connection: sa.Connection, last: int | None) -> list[dict[str, Any]]:
     """Return what is known about each sensor, in their order."""
     feed, grid, unit = service.feed, service.grid, service.wrapper.metadata_.unit
+    service.replaced.look(connection)
     rows = {row.sensor: row for row in connection.execute(sa.select(health))}
     flags = {row.sensor: row for row in connection.execute(sa.select(overrides))}
     now = np.array([last if last is not None else grid.step_at(service.clock.now())])
@@ -75,6 +76,7 @@ def sensor_states(service: Service, connection: sa.Connection, last: int | None)
             "waited_for": not serviced[place] and (row is None or bool(row.waited_for)),
             "override": flags[number].flag if number in flags else None,
             "maintenance": bool(serviced[place]),
+            "device": service.replaced.device(place),
             "mae": truth.ratio(float(sums[0, place]), float(sums[1, place])),
             "unit": unit,
         })  # fmt: skip

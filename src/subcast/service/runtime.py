@@ -20,6 +20,7 @@ from subcast.service.intake import Batch, Intake
 from subcast.service.metrics import Metrics
 from subcast.service.options import Options
 from subcast.service.planning import Planner
+from subcast.service.replacements import Names
 from subcast.service.retention import prune
 from subcast.service.schema import events, scores
 from subcast.service.versions import Version, Versions
@@ -55,6 +56,7 @@ class Service:
         wrapper = self.wrapper
         self.feed = Feed(self.database, self.grid, wrapper.variables, wrapper.lookback, self.late_steps)
         self.intake = Intake(wrapper.variables, self.grid, wrapper.metadata_.unit, wrapper.limits_)
+        self.replaced = self.intake.names = Names(self.database, self.feed, self.grid)
         self.pair = self.feed, self.intake  # replaced together
         self.planner = Planner(self.database, self.feed, self.options, self.clock, round(self.deadline * SECOND))
 

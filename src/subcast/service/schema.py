@@ -167,6 +167,19 @@ maintenance = Table(
     Column("reason", Text, nullable=False),
 )
 
+replacements = Table(
+    "replacements",
+    metadata,
+    Column("id", _Number, primary_key=True),
+    Column("sensor", Integer, nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("set_at", BigInteger, nullable=False),
+    Column("applied", BigInteger),
+)
+"""Devices that took the place of a sensor from a step on; `applied` is the step at which the screening began anew."""
+
 scores = Table(
     "scores",
     metadata,

@@ -153,6 +153,13 @@ class LimitsFeed:
             return Health("suspect", since, self.bad[place], "gross range")
         return Health("good", None)
 
+    def forget(self, sensor: str) -> None:
+        """Begin anew with a sensor that was replaced: its readings so far are holes."""
+        place = self.screener.wrapper.variables.index(sensor)
+        self.holes[:, place] = True
+        self.gap[place], self.since[place] = 0, 0
+        self.bad.pop(place, None)
+
     def override(self, sensor: str, choice: str | None) -> None:
         """Take a sensor for good or bad whatever the limits say; None ends that."""
         if choice is None:

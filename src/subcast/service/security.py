@@ -38,7 +38,7 @@ HEADERS = {
 
 _OPEN = ("/healthz", "/readyz", "/openapi.json")
 _WRITES = {("POST", "/v1/readings")}
-_ADMIN = ("/v1/overrides", "/v1/maintenance", "/v1/refresh")
+_ADMIN = ("/v1/overrides", "/v1/maintenance", "/v1/replacements", "/v1/refresh")
 _MOST_CLIENTS = 10_000
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
-from subcast.service import alerts, stored, truth
+from subcast.service import alerts, replacements, stored, truth
 from subcast.service.database import Database
 from subcast.service.feed import Feed, last_receipt, last_step
 from subcast.service.forecasting import Made, make
@@ -159,6 +159,8 @@ class Stepper:
                 return False
             screened = self._resumed(connection, known.last, at, version)
             self._override(connection, screened, at)
+            for name in replacements.begun(connection, self.feed, at):
+                screened.forget(name)
         self.forget()  # until it is stored
         step = screened.push(known.raw[-1], known.times[-1].view("datetime64[ns]"))
         used = used_readings(known.raw, step)
@@ -234,6 +236,7 @@ class Stepper:
             old = grid.after(at, -version.wrapper.lookback - 1)
             connection.execute(steps.update().where(steps.c.time < old, steps.c.state.is_not(None)).values(state=None))
             self._mark_late(connection, at, known.cutoff)
+            replacements.mark_begun(connection, at)
         return True
 
     @staticmethod

@@ -154,7 +154,7 @@ async function askAboutChosen() {
   const name = state.chosen;
   if (!name || !state.status) return;
   const forecast = await service.latest(name);
-  const [readings, neighbors] = await Promise.all([pastReadings(name, forecast), forecast ? service.neighbors(name) : null]);
+  const [readings, neighbors] = await Promise.all([pastReadings(name, forecast), forecast && state.status.forecasts ? service.neighbors(name) : null]);
   if (name !== state.chosen) return;
   Object.assign(state, { forecast, readings, neighbors });
   showChosen();
@@ -432,14 +432,14 @@ async function refresh(status) {
   const list = await service.sensors();
   state.status = status;
   state.step = list.step;
-  state.sensors = list.sensors.map((sensor, place) => ({ ...sensor, place }));
+  state.sensors = list.sensors.map((sensor, place) => ({ ...sensor, health: sensor.state, place }));
   by("main").hidden = false;
   by("sign-in").hidden = true;
   if (!state.chosen || !state.sensors.some((each) => each.sensor === state.chosen)) state.chosen = firstChoice();
   showCounts();
   showSensors();
   const [, cost, truth, past, events] = await Promise.all([
-    askAboutChosen(), service.cost(), service.truth(), service.history(), service.events(),
+    askAboutChosen(), status.forecasts ? service.cost() : null, service.truth(), service.history(), service.events(),
   ]);
   showHeadline();
   showCost(cost);

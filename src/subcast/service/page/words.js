@@ -78,6 +78,6 @@ export const OUT = ["dead", "stuck", "drifting", "biased", "noisy"];
 export function healthWords(sensor, step) {
   const reasons = sensor.reasons.length ? `: ${sensor.reasons.join("; ")}` : "";
   const since = sensor.since && sensor.health !== "good" ? ` since ${clock(sensor.since, step || "")}` : "";
-  const hand = sensor.override ? " (set by hand)" : "";
+  const hand = sensor.override ? " (set by hand)" : sensor.device ? ` (now ${sensor.device})` : "";
   return `${HEALTH[sensor.health] || sensor.health}${since}${hand}${sensor.health === "good" ? "" : reasons}`;
 }
