@@ -181,12 +181,13 @@ class StandIn:
 
     def _get_cost(self, query, body):
         silent = [name for name in NAMES if self._health(name) in ("stuck", "dead")]
-        own = [{"sensor": name, "since": text(31), "width": 6.2, "width_before": 3.1} for name in silent]
+        own = [{"sensor": name, "since": text(31), "width": 6.2, "width_reporting": 3.1} for name in silent]
         return {
             "step": text(self.step),
             "silent": silent,
             "expected_gap": 1.9 if silent else 0.0,
-            "expected_gap_one_more": 2.7,
+            "cost": 1.9 if silent else 0.0,
+            "cost_one_more": 2.7,
             "width_now": 4.0,
             "own": own,
         }
@@ -239,7 +240,9 @@ class StandIn:
         return {
             "forecast": self._forecast(NAMES, shift=2.0),
             "expected_gap_now": 1.9,
-            "expected_gap_then": 1.9 + 0.8 * len(body["without"]),
+            "expected_gap_then": -3.0,
+            "cost_now": 1.9,
+            "cost_then": 1.9 + 0.8 * len(body["without"]),
             "mean_change": 0.42,
             "relative_change": 0.08,
             "width_change": 0.06,

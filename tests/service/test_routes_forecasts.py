@@ -126,5 +126,7 @@ def test_what_if(fed):
 def test_cost_of_the_silent(fed):
     answer = fed.get("/v1/cost").json()
     assert answer["silent"] == ["f"]
-    assert answer["own"][0]["width"] > 0
-    assert answer["own"][0]["width_before"] > 0
+    assert min(answer["own"][0]["width"], answer["own"][0]["width_reporting"]) > 0
+    now = fed.post("/v1/what-if", json={"without": []}).json()
+    assert now["cost_now"] == now["cost_then"] == answer["cost"]
+    assert fed.post("/v1/what-if", json={"without": ["a", "b", "c", "d"]}).json()["cost_then"] > answer["cost"]

@@ -380,6 +380,8 @@ class WhatIfAnswer(Answer):
     forecast: ForecastAnswer
     expected_gap_now: float | None
     expected_gap_then: float | None
+    cost_now: float | None = Field(description="Percent by which the error exceeds that with all sensors reporting")
+    cost_then: float | None = Field(description="The same without the sensors named")
     mean_change: float = Field(description="Mean absolute change of the forecasts of the other sensors")
     relative_change: float | None = Field(description="The same in units of the half width of the interval")
     width_change: float | None = Field(description="By what share the intervals of the other sensors widen")
@@ -390,8 +392,10 @@ class Cost(Answer):
 
     step: str | None
     silent: list[str]
-    expected_gap: float | None = Field(description="Percent by which the error exceeds that with all sensors, now")
-    expected_gap_one_more: float | None = Field(description="The same if one more sensor fell silent")
+    expected_gap: float | None = Field(description="Percent by which the error exceeds that of the model alone with "
+                                       "all sensors; below 0 it is better")  # fmt: skip
+    cost: float | None = Field(description="Percent by which the error exceeds that with all sensors reporting, now")
+    cost_one_more: float | None = Field(description="The same if one more sensor fell silent")
     width_now: float | None = Field(description="Mean width of the intervals of the last forecast")
     own: list[SensorCost] = Field(description="For each silent sensor: how its own forecast suffers")
 
@@ -402,7 +406,7 @@ class SensorCost(Answer):
     sensor: str
     since: str | None
     width: float | None = Field(description="Mean width of its interval now")
-    width_before: float | None = Field(description="Mean width of its interval in the last forecast that used it")
+    width_reporting: float | None = Field(description="What that width would be now if the sensor reported")
 
 
 # Truth

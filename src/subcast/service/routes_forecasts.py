@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from subcast.service import models, stored
 from subcast.service.answers import forecast_answer, neighbors, plain, revision, revisions_of, stored_answer
 from subcast.service.bodies import Columns, parse_object
+from subcast.service.costs import cost_of, cost_with, silence_ratio
 from subcast.service.forecasting import make
 from subcast.service.grid import moment_text
 from subcast.service.intake import unknown_sensor
@@ -281,7 +282,9 @@ def post_what_if(request: Request, body: models.WhatIfRequest) -> Any:
         unit=wrapper.metadata_.unit, sensors=_checked(found.variables, body.sensors),
     )  # fmt: skip
     others = np.setdiff1d(np.arange(len(found.variables)), without)
-    return {"forecast": {**answer, "reason": "what-if"}, **_changes(found, made, others)}
+    costs = {f"cost_{when}": cost_of(wrapper.calibration_, each.expected_gap) for when, each in
+             (("now", found.made), ("then", made))}  # fmt: skip
+    return {"forecast": {**answer, "reason": "what-if"}, **costs, **_changes(found, made, others)}
 
 
 def _changes(found: StoredForecast, made: Any, others: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -318,14 +321,12 @@ def get_cost(request: Request) -> Any:
         silent = [name for place, name in enumerate(found.variables) if not found.used[-1, place]]
         own = [_own_cost(service, connection, found, name) for name in silent]
     calibration, count = service.wrapper.calibration_, found.made.observed_share * len(found.variables)
-    one_more = None
-    if calibration is not None and count > 1:
-        one_more = float(calibration.gaps_at(np.array([count - 1]))[0])
     return {
         "step": service.grid.text(found.time),
         "silent": silent,
         "expected_gap": found.made.expected_gap,
-        "expected_gap_one_more": one_more,
+        "cost": cost_of(calibration, found.made.expected_gap),
+        "cost_one_more": cost_with(calibration, count - 1),
         "width_now": float(_width(found.made)) if found.made.levels else None,
         "own": own,
     }
@@ -334,18 +335,17 @@ def get_cost(request: Request) -> Any:
 def _own_cost(service: Service, connection: sa.Connection, found: StoredForecast, name: str) -> dict[str, Any]:
     """Return how the forecast of a silent sensor suffers itself."""
     place = found.variables.index(name)
-    answer: dict[str, Any] = {"sensor": name, "since": None, "width": None, "width_before": None}
+    answer: dict[str, Any] = {"sensor": name, "since": None, "width": None, "width_reporting": None}
     number = service.feed.ids[service.feed.variables.index(name)] if name in service.feed.variables else -1
     row = connection.execute(sa.select(health).where(health.c.sensor == int(number))).one_or_none()
-    if not found.made.levels:
-        return answer
-    answer["width"] = _own_width(found, place)
-    if row is not None and row.last_time is not None:
-        answer["since"] = service.grid.text(row.last_time)
-        query = sa.select(forecasts).where(forecasts.c.time == row.last_time)
-        before = next(iter(stored.read(connection, query, service.names)), None)
-        if before is not None and name in before.variables and before.made.levels:
-            answer["width_before"] = _own_width(before, before.variables.index(name))
+    if row is not None:
+        since = row.last_time if row.health in ("good", "suspect", "asleep") else row.since
+        answer["since"] = None if since is None else service.grid.text(since)
+    if found.made.levels:
+        level, count = max(found.made.levels), found.made.observed_share * len(found.variables)
+        ratio = silence_ratio(service.wrapper.calibration_, level, count, place)
+        answer["width"] = _own_width(found, place)
+        answer["width_reporting"] = None if not ratio else answer["width"] / ratio
     return answer
 
 

@@ -313,8 +313,13 @@ function showDays() {
 
 function gapWords(gap) {
   if (gap === null || gap === undefined) return "how much larger the error is than with all sensors is not known";
-  if (gap <= 0) return "no larger error than with all sensors is expected";
+  if (gap < 0.05) return "the error is expected to be no larger than with all sensors";
   return `the error is expected to be ${percent(gap)} larger than with all sensors`;
+}
+
+/** A cost as text; one below zero is chance. */
+function costText(cost) {
+  return cost === null ? "–" : percent(Math.max(0, cost), { sign: true });
 }
 
 function showCost(cost) {
@@ -323,12 +328,11 @@ function showCost(cost) {
     box.replaceChildren(make("p", { textContent: "There is no forecast yet." }));
     return;
   }
-  const parts = [make("p", { className: "big", textContent: percent(Math.max(0, cost.expected_gap ?? 0), { sign: true }) })];
-  const silent = cost.silent.length ? `With ${plural(cost.silent.length, "sensor")} silent or left out` : "All sensors report:";
-  parts.push(make("p", { textContent: `${silent}${cost.silent.length ? "," : ""} ${gapWords(cost.expected_gap)}.` }));
-  if (cost.expected_gap === null) parts.shift();
-  if (cost.expected_gap_one_more !== null) {
-    parts.push(make("p", { className: "soft", textContent: `If one more fell silent: ${percent(cost.expected_gap_one_more, { sign: true })}.` }));
+  const parts = cost.cost === null ? [] : [make("p", { className: "big", textContent: costText(cost.cost) })];
+  const silent = cost.silent.length ? `With ${plural(cost.silent.length, "sensor")} silent or left out,` : "All sensors report:";
+  parts.push(make("p", { textContent: `${silent} ${gapWords(cost.cost)}.` }));
+  if (cost.cost_one_more !== null) {
+    parts.push(make("p", { className: "soft", textContent: `If one more fell silent: ${costText(cost.cost_one_more)}.` }));
   }
   if (cost.own.length) parts.push(make("ul", { className: "plain" }, ...cost.own.slice(0, 12).map((each) => make("li", { textContent: ownCost(each) }))));
   box.replaceChildren(...parts);
@@ -337,7 +341,8 @@ function showCost(cost) {
 function ownCost(each) {
   const since = each.since ? ` since ${clock(each.since, state.step || "")}` : "";
   if (each.width === null) return `${each.sensor}${since}`;
-  const times = each.width_before ? `, ${number(each.width / each.width_before)} times as wide as when it reported` : "";
+  const ratio = each.width_reporting ? each.width / each.width_reporting : null;
+  const times = ratio === null ? "" : ratio < 1.05 ? ", as wide as if it reported" : `, ${number(Math.round(10 * ratio) / 10)} times as wide as if it reported`;
   return `${each.sensor}${since}: its interval is ${number(each.width)}${state.status.unit ? ` ${state.status.unit}` : ""} wide${times}`;
 }
 
@@ -363,7 +368,7 @@ function showWhatIf() {
   const parts = [make("p", { textContent: `Without ${shown}:` })];
   const answer = state.whatIf;
   if (answer) {
-    parts.push(make("p", { className: "big", textContent: `${percent(answer.expected_gap_now, { sign: true })} → ${percent(answer.expected_gap_then, { sign: true })}` }));
+    parts.push(make("p", { className: "big", textContent: `${costText(answer.cost_now)} → ${costText(answer.cost_then)}` }));
     parts.push(make("p", { textContent: "expected error above that with all sensors, now and then." }));
     const unit = state.status.unit ? ` ${state.status.unit}` : "";
     const facts = [`The forecasts of the others move by ${number(answer.mean_change)}${unit} on average${answer.relative_change === null ? "" : `, ${percent(100 * answer.relative_change)} of half an interval`}.`];
@@ -412,7 +417,7 @@ function showEvents(page) {
 
 // Headline and loop
 
-function showHeadline() {
+function showHeadline(cost) {
   const { status, forecast } = state;
   setText(by("wrapper"), status.wrapper);
   document.title = `${status.wrapper}: ${plural(state.sensors.filter((each) => OUT.includes(each.health)).length, "sensor")} out`;
@@ -423,7 +428,7 @@ function showHeadline() {
     return;
   }
   const waiting = status.waiting_for.length ? ` Waiting for ${plural(status.waiting_for.length, "sensor")}.` : "";
-  setText(by("headline"), `Forecast from ${longClock(forecast.step)}, quality ${forecast.quality}: ${gapWords(forecast.expected_gap)}.${waiting}`);
+  setText(by("headline"), `Forecast from ${longClock(forecast.step)}, quality ${forecast.quality}: ${gapWords(cost ? cost.cost : null)}.${waiting}`);
   notice(forecast.stale ? `The newest forecast is ${duration(forecast.age_seconds)} old: readings stopped coming, or the service is behind.`
     : forecast.reason === "nothing arrived" ? "Nothing arrived for the last step: the forecast is the usual one." : "");
 }
@@ -441,7 +446,7 @@ async function refresh(status) {
   const [, cost, truth, past, events] = await Promise.all([
     askAboutChosen(), status.forecasts ? service.cost() : null, service.truth(), service.history(), service.events(),
   ]);
-  showHeadline();
+  showHeadline(cost);
   showCost(cost);
   showTruth(truth, past);
   showEvents(events);
