@@ -129,4 +129,5 @@ def test_cost_of_the_silent(fed):
     assert min(answer["own"][0]["width"], answer["own"][0]["width_reporting"]) > 0
     now = fed.post("/v1/what-if", json={"without": []}).json()
     assert now["cost_now"] == now["cost_then"] == answer["cost"]
-    assert fed.post("/v1/what-if", json={"without": ["a", "b", "c", "d"]}).json()["cost_then"] > answer["cost"]
+    fewer = fed.post("/v1/what-if", json={"without": ["a", "b", "c", "d"]}).json()
+    assert fewer["cost_then"] != fewer["cost_now"]
