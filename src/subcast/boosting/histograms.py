@@ -47,21 +47,23 @@ def fill_histogram(
 ) -> None:
     """Fill the histogram of the features first .. last - 1 with some rows; `curvatures` is empty without weights."""
     histogram[first:last] = 0.0
-    if len(curvatures) == 0:
-        for row in rows:
-            gradient = gradients[row]
+    cells = histogram.reshape(-1)  # unsigned places in one row need the fewest instructions
+    width = np.uint64(histogram.shape[2])
+    one, two = np.uint64(1), np.uint64(2)
+    for row in rows:
+        gradient, line = np.float64(gradients[row]), numbers[row]
+        if width == two:
             for feature in range(first, last):
-                cell = histogram[feature, numbers[row, feature]]
-                cell[0] += gradient
-                cell[1] += 1.0
-    else:
-        for row in rows:
-            gradient, curvature = gradients[row], curvatures[row]
+                place = (np.uint64(feature) * np.uint64(256) + np.uint64(line[feature])) * two
+                cells[place] += gradient
+                cells[place + one] += 1.0
+        else:
+            curvature = np.float64(curvatures[row])
             for feature in range(first, last):
-                cell = histogram[feature, numbers[row, feature]]
-                cell[0] += gradient
-                cell[1] += 1.0
-                cell[2] += curvature
+                place = (np.uint64(feature) * np.uint64(256) + np.uint64(line[feature])) * width
+                cells[place] += gradient
+                cells[place + one] += 1.0
+                cells[place + two] += curvature
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,12 +74,17 @@ class Calibration:
 
     def bounds(self, level: float, count: float, variables: NDArray[np.int64], *, absent: bool) -> NDArray[np.float32]:
         """Return the lower and upper quantiles of the residuals at a level, [2, h, s], for `count` variables."""
-        table = (self.absent if absent else self.present)[..., variables]  # [c, probabilities, h, s]
+        table = self.absent if absent else self.present  # [c, probabilities, h, n]
         position = float(self._between(np.float64(count), np.arange(len(self.counts), dtype=np.float64)))
         low = int(position)
         high = min(low + 1, len(self.counts) - 1)
         weight = position - low
-        mixed = (1 - weight) * table[low] + weight * table[high]  # [probabilities, h, s]
+
+        def mixed(probability: int) -> NDArray[np.float32]:
+            """Return the quantiles between two numbers of variables, [h, s]."""
+            lower, upper = table[low, probability][:, variables], table[high, probability][:, variables]
+            return np.asarray((1 - weight) * lower + weight * upper)
+
         ends = [(1 - level) / 2, (1 + level) / 2]
         return np.stack([_at_probability(mixed, end) for end in ends])
 
@@ -319,11 +324,13 @@ def conformal_places(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.where(PROBABILITIES[:, None] >= 0.5, upper, lower), dtype=np.int64) - 1
 
 
-def _at_probability(table: NDArray[np.float32], probability: float) -> NDArray[np.float32]:
+def _at_probability(quantiles: Callable[[int], NDArray[np.float32]], probability: float) -> NDArray[np.float32]:
+    """Return the quantile at a probability, from those at the numbers of probabilities on both sides of it."""
     position = float(np.interp(probability, PROBABILITIES, np.arange(len(PROBABILITIES))))
     low = int(position)
     high = min(low + 1, len(PROBABILITIES) - 1)
-    return np.asarray((1 - (position - low)) * table[low] + (position - low) * table[high], dtype=np.float32)
+    share = position - low
+    return np.asarray((1 - share) * quantiles(low) + share * quantiles(high), dtype=np.float32)
 
 
 def checked_levels(levels: Sequence[float] | float) -> tuple[float, ...]:

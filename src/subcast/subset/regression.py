@@ -15,7 +15,7 @@ from subcast.retrieval.moments import LagMoments
 from subcast.subset.segments import LaggedBlocks, Segments
 
 MOST_CELLS = 1024  # largest number of inputs of a regression; above it means over several steps are used
-CACHED_BYTES = 256 << 20
+CACHED_BYTES = 128 << 20
 _LARGE_SHARE = 0.25  # of the variables: above it a copy of the covariances among S is not worth its time
 
 
