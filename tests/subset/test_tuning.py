@@ -387,6 +387,8 @@ def test_calibration_and_later_steps_do_not_change_the_trees():
     for parts in (first, other):
         robust = tuned_for_shares(parts, mixing, limits=None)
         states.append(robust.fitted_.experts["boosted"].state())
+    for state in states:
+        state.facts.pop("level_share")  # of the bounds, which validation windows choose
     assert states[0].facts == states[1].facts
     for name, array in states[0].arrays.items():
         np.testing.assert_array_equal(array, states[1].arrays[name])

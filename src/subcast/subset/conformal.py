@@ -19,6 +19,7 @@ from subcast.subset.familiarity import strangeness_of
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import Settings
+from subcast.subset.spread import in_units, residual_units
 from subcast.subsets import draw_subsets, subset_size
 from subcast.windows import Windows
 
@@ -256,12 +257,16 @@ class _Residuals:
         if len(present) == fitted.n and settings.assist == "missing":
             known = self.sample.neighbors
             neighbors, mean = Neighbors(known.index[rows], known.distance[rows]), self.sample.plain[rows]
+            completed = None
         else:
             neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
-            mean = forecast_windows(fitted, settings, arrived, present, absent=True, neighbors=neighbors).mean
+            forecast = forecast_windows(fitted, settings, arrived, present, absent=True, neighbors=neighbors)
+            mean, completed = forecast.mean, forecast.completed
         residual = np.full(truth.shape, np.nan, dtype=np.float32)
         residual[:, :, order] = truth[:, :, order] - mean
-        scaled = residual / fitted.uncertainty_scale(arrived, neighbors, np.arange(fitted.n))  # [b, h, n]
+        units = residual_units(fitted, settings, arrived, present, neighbors, mean, completed)
+        scaled = np.full(truth.shape, np.nan, dtype=np.float32)
+        scaled[:, :, order] = in_units(residual[:, :, order], units)
         is_present = np.isin(np.arange(fitted.n), present)
         self.residuals[False].append(np.where(is_present, scaled, np.nan))
         self.residuals[True].append(np.where(is_present, np.nan, scaled))

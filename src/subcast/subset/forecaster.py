@@ -55,6 +55,7 @@ from subcast.subset.screened import (
 )
 from subcast.subset.settings import METRICS, SPECIALIST, Settings
 from subcast.subset.shares import parts_of_rows
+from subcast.subset.spread import choose_bounds
 from subcast.subset.stream import ForecastStream
 from subcast.subset.tuning import RIDGES, WITHOUT_MODEL, tune
 from subcast.subset.usefulness import Usefulness, judge_model
@@ -293,6 +294,8 @@ class SubsetForecaster:
                 seed=self.seed,
                 progress=self.progress,
             )
+        if self.settings_.pool:
+            choose_bounds(fitted, self.settings_, val, for_tuning, self.seed)
         if len(for_intervals):
             self._judge_and_calibrate(fitted, val, for_intervals)
 

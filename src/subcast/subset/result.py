@@ -22,6 +22,7 @@ from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.methods import forecast_windows
 from subcast.subset.methods.protocol import MethodForecast
 from subcast.subset.settings import Settings
+from subcast.subset.spread import out_of_units, residual_units
 from subcast.subset.trust import Judge
 from subcast.subset.usefulness import Usefulness
 from subcast.tables.live import Recent
@@ -241,7 +242,8 @@ class ForecastMaker:
         if calibration is None or not levels:
             return None
         present, absent = variables[:n_present], variables[n_present:]
-        unit = self.fitted.uncertainty_scale(arrived, method_forecast.neighbors, variables)  # [b, h, s]
+        fitted, settings, neighbors = self.fitted, self.settings, method_forecast.neighbors
+        units = residual_units(fitted, settings, arrived, present, neighbors, mean, method_forecast.completed)
         bounds = np.empty((len(levels), 2, *mean.shape), dtype=np.float32)
         for count in np.unique(counts):
             rows = np.flatnonzero(counts == count)
@@ -250,7 +252,7 @@ class ForecastMaker:
                 if absent.size:
                     of_absent = calibration.bounds(level, count, absent, absent=True)
                     quantiles = np.concatenate([quantiles, of_absent], axis=2)
-                bounds[number][:, rows] = mean[rows] + quantiles[:, None] * unit[rows]
+                bounds[number][:, rows] = mean[rows] + out_of_units(quantiles[:, None], units[:, None, rows])
         bounds[:, 0] = np.minimum(bounds[:, 0], mean)
         bounds[:, 1] = np.maximum(bounds[:, 1], mean)
         return bounds

@@ -233,7 +233,7 @@ def _check_trees(state: State, fitted: Fitted) -> None:
     boosted = fitted.experts.get(Boosted.name)
     if isinstance(boosted, Boosted):
         expected = features_of(fitted).count
-        if any(trees.n_features != expected for trees in boosted.models or ()):
+        if any(trees.n_features != expected for trees in (*(boosted.models or ()), *(boosted.bounds or ()))):
             raise state.damaged(f"its boosted trees must take {expected} features")
     own = fitted.experts.get(OwnLinear.name)
     if isinstance(own, OwnLinear) and own.coefficients is not None:

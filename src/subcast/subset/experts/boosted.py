@@ -22,6 +22,9 @@ MOST_ROWS = 600_000
 LEAST_WINDOWS, LEAST_ROWS = 1000, 200  # with fewer training windows or rows the expert steps aside
 MOST_STEPS, MOST_LAGS = 12, 24
 _TREES, _LEAVES = 100, 63
+QUANTILES = (0.05, 0.95)
+_BOUND_TREES, _BOUND_LEAVES, _MOST_BOUND_ROWS = 80, 31, 200_000
+_BOUNDS = ("left_low", "left_high", "level_low", "level_high")  # names of the parts of a saved expert
 
 
 class Boosted:
@@ -45,6 +48,11 @@ class Boosted:
         the trees that correct the regression's deviation, and those that forecast the reading in the variable's own
         units, of which the mean is taken: the first are sharper, the second steadier on days unlike the training. None
         before they are trained, and where the history is too short.
+    bounds
+        the trees behind the intervals: the 5 % and the 95 % quantile of what the regression leaves, and the same of the
+        reading; None as long as `models` is
+    level_share
+        the share of the last two in the bounds
     """
 
     name = "boosted"
@@ -52,10 +60,12 @@ class Boosted:
     def __init__(self, metric: str = "mae", seed: int = 0, most_rows: int = MOST_ROWS) -> None:
         self.metric, self.seed, self.most_rows = metric, seed, most_rows
         self.models: tuple[Trees, Trees] | None = None
+        self.bounds: tuple[Trees, Trees, Trees, Trees] | None = None
+        self.level_share = 0.5
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
         """Forget earlier trees; `train` learns new ones once the regression is chosen."""
-        self.models = None
+        self.models = self.bounds = None
 
     def train(self, practice: Practice, fitted: Fitted, ridge: float) -> None:
         """Train on windows of random S; the regression in a row never saw the window."""
@@ -68,19 +78,65 @@ class Boosted:
             return
         weight = rows.weight if self.metric == "mae" else rows.weight**2
         self.models = self._trees(rows, rows.left, weight), self._trees(rows, rows.level, None)
+        some = rows.thinned(_MOST_BOUND_ROWS)
+        low, high = QUANTILES
+        self.bounds = (
+            self._trees(some, some.left, None, quantile=low),
+            self._trees(some, some.left, None, quantile=high),
+            self._trees(some, some.level, None, quantile=low),
+            self._trees(some, some.level, None, quantile=high),
+        )
 
-    def _trees(self, rows: Rows, target: NDArray[np.float32], weight: NDArray[np.float32] | None) -> Trees:
+    def _trees(
+        self,
+        rows: Rows,
+        target: NDArray[np.float32],
+        weight: NDArray[np.float32] | None,
+        quantile: float | None = None,
+    ) -> Trees:
         leaf_rows = int(np.clip(len(target) // 400, 20, 200))
         return Trees.fit(
             rows.cells,
             target,
             weight,
             metric=self.metric,
-            trees=_TREES,
-            leaves=_LEAVES,
+            quantile=quantile,
+            trees=_TREES if quantile is None else min(_TREES, _BOUND_TREES),
+            leaves=_LEAVES if quantile is None else _BOUND_LEAVES,
             leaf_rows=leaf_rows,
             seed=self.seed,
         )
+
+    def bounds_of(self, done: Completed, level_share: float | None = None) -> NDArray[np.float32]:
+        """Return the 5 % and the 95 % quantile of the readings of S ahead, [2, b, h, s], in raw units.
+
+        Parameters
+        ----------
+        done
+            the completed windows
+        level_share
+            the share of the trees that learned the reading; the chosen one by default
+        """
+        share = np.float32(self.level_share if level_share is None else level_share)
+        fitted, present, features = done.fitted, done.present, features_of(done.fitted)
+        cells = self._cells(done.moved, present)
+        shape = (len(done.arrived), len(features.steps), len(present))
+        ahead = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)[:, features.steps]
+        regression, offsets = done.deviation_ahead(present)[:, features.steps], done.moved.arrived.offsets
+        ends = []
+        for left, level in zip((self.bounds or ())[:2], (self.bounds or ())[2:], strict=True):
+            deviation = np.zeros(shape, dtype=np.float32)
+            if share < 1:
+                deviation += (1 - share) * (regression + left.predict(cells).reshape(shape))
+            if share > 0:
+                by_level = features.deviations(level.predict(cells).reshape(shape), ahead, present)
+                if offsets is not None:
+                    by_level += offsets[:, None, present] / fitted.normalizer.spread_at(ahead, present)
+                deviation += share * by_level
+            ends.append(interpolated(deviation, features.steps, fitted.horizon))
+        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        return np.stack([fitted.normalizer.restore(each, slots, present) for each in (low, high)])
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of S or of the absent variables, [b, h, s]."""
@@ -103,24 +159,30 @@ class Boosted:
         """
         fitted, features = done.fitted, features_of(done.fitted)
         offsets = done.moved.arrived.offsets
-        regression, done = deviation, done.moved
-        if offsets is not None:
-            deviation = done.deviation_ahead(variables)
-        readings = fitted.normalize(done.arrived, done.present)
-        slots = fitted.slots(done.arrived, fitted.lookback + fitted.horizon)
-        cells = features.rows(
-            readings[:, :, np.searchsorted(done.present, variables)],
-            deviation[:, features.steps],
-            slots,
-            variables,
-            crowd_of(readings, fitted.n),
-        )
-        left, level = self._learned(cells, (len(readings), len(features.steps), len(variables)))
-        ahead = slots[:, fitted.lookback :][:, features.steps]
-        by_level = features.deviations(level, ahead, variables) - regression[:, features.steps]
+        cells = self._cells(done.moved, variables)
+        left, level = self._learned(cells, (len(deviation), len(features.steps), len(variables)))
+        ahead = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)[:, features.steps]
+        by_level = features.deviations(level, ahead, variables) - deviation[:, features.steps]
         if offsets is not None:
             by_level += offsets[:, None, variables] / fitted.normalizer.spread_at(ahead, variables)
         return interpolated((left + by_level) / 2, features.steps, fitted.horizon)
+
+    def _cells(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the features of variables in S; those of all of S are kept with the windows, for the intervals."""
+        known = done.__dict__.get("_boosted_cells")
+        if known is not None and np.array_equal(known[0], variables):
+            return np.asarray(known[1])
+        fitted, features = done.fitted, features_of(done.fitted)
+        readings = fitted.normalize(done.arrived, done.present)
+        cells = features.rows(
+            readings[:, :, np.searchsorted(done.present, variables)],
+            done.deviation_ahead(variables)[:, features.steps],
+            fitted.slots(done.arrived, fitted.lookback + fitted.horizon),
+            variables,
+            crowd_of(readings, fitted.n),
+        )
+        done.__dict__["_boosted_cells"] = (variables, cells)
+        return cells
 
     def _learned(self, cells: NDArray[np.float32], shape: tuple[int, ...]) -> list[NDArray[np.float32]]:
         """Return what both models give for the rows, reshaped."""
@@ -132,7 +194,13 @@ class Boosted:
         if self.models is None:
             return State(facts)
         left, level = self.models
-        return State.join(facts, left=left.state(), level=level.state())
+        bounds = dict(zip(_BOUNDS, self.bounds or (), strict=False))
+        return State.join(
+            {**facts, **({"level_share": self.level_share} if bounds else {})},
+            left=left.state(),
+            level=level.state(),
+            **{name: trees.state() for name, trees in bounds.items()},
+        )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -145,6 +213,10 @@ class Boosted:
                 Trees.from_state(state.needed_part("left")),
                 Trees.from_state(state.needed_part("level")),
             )
+        if state.part(_BOUNDS[0]) is not None:  # wrappers that were saved earlier have none
+            first, second, third, fourth = (Trees.from_state(state.needed_part(name)) for name in _BOUNDS)
+            expert.bounds = first, second, third, fourth
+            expert.level_share = fields.number(state, "level_share", 0, 1)
         return expert
 
 

@@ -47,6 +47,11 @@ class Rows:
     weight: NDArray[np.float32]
     level: NDArray[np.float32]
 
+    def thinned(self, most: int) -> Rows:
+        """Return every kth row, so that about `most` are left."""
+        some = slice(None, None, max(1, len(self.left) // most))
+        return Rows(self.cells[some], self.left[some], self.weight[some], self.level[some])
+
 
 @dataclass(frozen=True, eq=False)
 class Half:

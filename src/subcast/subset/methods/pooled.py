@@ -53,7 +53,7 @@ class PooledMethod:
             first_forecast = next(iter(self.fitted.experts.values())).forecast(completed, order)
         else:
             first_forecast = np.zeros((len(arrived), self.fitted.horizon, len(order)), dtype=np.float32)
-        return MethodForecast(blend_experts(completed, first_forecast), neighbors, weights)
+        return MethodForecast(blend_experts(completed, first_forecast), neighbors, weights, completed)
 
     def _needs_model(self, present_share: float, absent: bool) -> bool:
         """Return whether the first expert has any part in the forecast."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
+from subcast.subset.completion import Completed
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +26,20 @@ class MethodForecast:
         the nearest training windows
     weights
         [b, k], the weight of each neighbor
+    completed
+        the completed windows that the forecast was made from; None if they were not kept
     """
 
     mean: NDArray[np.float32]
     neighbors: Neighbors
     weights: NDArray[np.float32]
+    completed: Completed | None = None
 
     @classmethod
     def join(cls, batches: Sequence[MethodForecast]) -> MethodForecast:
-        """Return the forecasts of several batches of windows as one."""
+        """Return the forecasts of several batches of windows as one; only those of a single batch keep its windows."""
+        if len(batches) == 1:
+            return batches[0]
         index = np.concatenate([batch.neighbors.index for batch in batches])
         distance = np.concatenate([batch.neighbors.distance for batch in batches])
         weights = np.concatenate([batch.weights for batch in batches])
