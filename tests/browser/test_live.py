@@ -6,10 +6,12 @@ pytest.importorskip("selenium")
 
 from page_driver import Page
 from rich.console import Console
+from selenium.webdriver.common.keys import Keys
 
 from subcast.commands.live_demo import LiveSize, prepare, running
 from subcast.commands.replay import Fault, replay, sent_times, steps_of
 from subcast.commands.service_client import ServiceClient
+from subcast.service.security import new_key
 
 SIZE = LiveSize(n_plants=8, n_steps=2500, epochs=2, days=1.0)
 NOON = 72
@@ -20,6 +22,17 @@ def plant(tmp_path_factory):
     folder = tmp_path_factory.mktemp("live") / "plant"
     robust, later = prepare(folder, 0, SIZE, Console(quiet=True), progress=False)
     return folder, robust, later
+
+
+def test_a_key_opens_the_page(chromium, look, plant, tmp_path):
+    key = new_key(tmp_path / "keys.toml", "wall", "read")
+    with running(plant[0], 0, keys=tmp_path / "keys.toml", database=f"sqlite:///{tmp_path}/feed.sqlite3") as url:
+        page = Page(chromium, url)
+        page.wait(lambda: page.find("#sign-in").is_displayed())
+        page.find("#key").send_keys(key, Keys.ENTER)
+        page.wait(lambda: len(page.names()) == SIZE.n_plants)
+        assert not page.find("#sign-in").is_displayed()
+        page.script("sessionStorage.clear()")
 
 
 def test_the_page_tells_the_story(chromium, look, plant):

@@ -79,6 +79,20 @@ class TestStory:
         page.wait(lambda: page.names() == [])
         assert page.text("#none-found") == "No sensor has a name like that."
 
+    def test_the_sensor_that_fell_ill_last_is_shown_until_one_is_chosen(self, chromium, look, address, stand_in):
+        stand_in.step = 28
+        page = Page(chromium, address).wait_until_shown()
+        assert page.text("#chosen-title") == f"Forecast of {NAMES[0]}"
+        stand_in.step = 32
+        page.wait_for_text("#chosen-title", DEAD)
+        stand_in.step = 35
+        page.wait_for_text("#chosen-title", STUCK)
+        assert "#" not in page.browser.current_url
+        page.choose(NAMES[2])
+        stand_in.step = 36
+        page.wait_for_text("#headline", "12:00")
+        assert page.text("#chosen-title") == f"Forecast of {NAMES[2]}"
+
 
 class TestWhatIf:
     def test_switching_off_shows_what_would_change(self, page, stand_in):
@@ -205,6 +219,7 @@ class TestScreenReader:
         assert switches[f"Use {NAMES[1]}"] == "true"
 
     def test_the_chart_is_told_in_a_sentence(self, page):
+        page.choose(NAMES[0])
         names = [name for role, name, _ in page.tree() if role in ("img", "image")]
         assert any(name.startswith(f"Readings and forecast of {NAMES[0]}: 29.9 at 12:50") for name in names)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,7 @@ def run_live_demo(
     """
     size = size or LiveSize()
     console = Console(highlight=False)
+    import_module("subcast.service.app")  # if a package is missing, it is better to know before the training
     _check_port(port)
     folder = output / "plant"
     if (output / "plant.sqlite3").exists():
@@ -159,13 +161,16 @@ def _check_port(port: int) -> None:
 
 
 @contextmanager
-def running(folder: Path, port: int) -> Iterator[str]:
-    """Run the service of a folder on 127.0.0.1 in a thread of this process; yields its address."""
+def running(folder: Path, port: int, **options: Any) -> Iterator[str]:
+    """Run the service of a folder on 127.0.0.1 in a thread of this process; yields its address.
+
+    `options` are fields of `subcast.service.options.Options`.
+    """
     import uvicorn
 
     from subcast.service.app import create_app
 
-    app: Any = create_app(folder, clock="feed", rate=None)
+    app: Any = create_app(folder, clock="feed", rate=None, **options)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="on"))
     thread = threading.Thread(target=server.run, name="service", daemon=True)
     thread.start()

@@ -22,7 +22,7 @@ const LIGHTS = {
 const by = (id) => document.getElementById(id);
 const state = {
   status: null, sensors: [], step: null, chosen: null, off: new Set(), day: null, forecast: null, readings: [],
-  neighbors: null, whatIf: null, shown: 0, failures: 0, awaySince: null, focus: null,
+  neighbors: null, whatIf: null, shown: 0, failures: 0, awaySince: null, focus: null, byHand: false,
 };
 const chart = new Chart(by("chart"), (text) => { by("readout").textContent = text; });
 const rows = new Map();
@@ -132,6 +132,7 @@ async function choose(name, byUser = false) {
   state.chosen = name;
   state.focus = name;
   state.day = null;
+  state.byHand = true;
   history.replaceState(null, "", `#sensor=${encodeURIComponent(name)}`);
   showSensors();
   await guarded(askAboutChosen);
@@ -172,14 +173,17 @@ async function pastReadings(name, forecast) {
   return withHoles(points.filter((each) => stamp(each.time) <= stamp(last)), last, step);
 }
 
+/** The points with a hole for every step without one, and at least as many steps as a window has. */
 function withHoles(points, last, step) {
-  const full = [];
+  const begin = later(last, -(state.status.lookback - 1) * step);
+  const full = !points.length || stamp(points[0].time) > stamp(begin) ? [{ time: begin, value: null, flag: 9 }] : [];
+  if (points.length && full.length && stamp(points[0].time) - stamp(begin) < step / 2) full.pop();
   for (const point of points) {
     fillHoles(full, point.time, step);
     full.push(point);
   }
   fillHoles(full, later(last, step), step);
-  return full.length ? full : [{ time: last, value: null, flag: 9 }];
+  return full;
 }
 
 /** Add a hole for every step between the last point and a time. */
@@ -440,11 +444,12 @@ async function refresh(status) {
   state.sensors = list.sensors.map((sensor, place) => ({ ...sensor, health: sensor.state, place }));
   by("main").hidden = false;
   by("sign-in").hidden = true;
-  if (!state.chosen || !state.sensors.some((each) => each.sensor === state.chosen)) state.chosen = firstChoice();
+  const events = await service.events();
+  follow(events);
   showCounts();
   showSensors();
-  const [, cost, truth, past, events] = await Promise.all([
-    askAboutChosen(), status.forecasts ? service.cost() : null, service.truth(), service.history(), service.events(),
+  const [, cost, truth, past] = await Promise.all([
+    askAboutChosen(), status.forecasts ? service.cost() : null, service.truth(), service.history(),
   ]);
   showHeadline(cost);
   showCost(cost);
@@ -454,10 +459,26 @@ async function refresh(status) {
   state.shown = Date.now();
 }
 
-function firstChoice() {
+/** Show the sensor that fell ill last, until somebody chooses one. */
+function follow(events) {
+  const named = linked();
+  if (named && !state.byHand) state.byHand = true;
+  const exists = (name) => state.sensors.some((each) => each.sensor === name);
+  if (state.byHand && exists(named || state.chosen)) {
+    state.chosen = named || state.chosen;
+    return;
+  }
+  const ill = new Set(state.sensors.filter((each) => OUT.includes(each.health)).map((each) => each.sensor));
+  const newest = events.events.find((event) => ill.has(event.sensor) && event.kind !== "recovered");
+  const name = newest ? newest.sensor : exists(state.chosen) ? state.chosen : state.sensors[0]?.sensor ?? null;
+  if (name !== state.chosen) state.day = null;
+  state.chosen = name;
+}
+
+/** The sensor that the address names, if there is one of that name. */
+function linked() {
   const named = new URLSearchParams(location.hash.slice(1)).get("sensor");
-  if (named && state.sensors.some((each) => each.sensor === named)) return named;
-  return state.sensors.length ? state.sensors[0].sensor : null;
+  return state.sensors.some((each) => each.sensor === named) ? named : null;
 }
 
 /** Run a question and show what went wrong with it. */
@@ -522,7 +543,7 @@ by("sign-in").addEventListener("submit", (event) => {
   guarded(async () => refresh(await service.status()));
 });
 window.addEventListener("hashchange", () => {
-  const name = firstChoice();
+  const name = linked();
   if (name && name !== state.chosen) choose(name);
 });
 turn();

@@ -77,7 +77,7 @@ export const OUT = ["dead", "stuck", "drifting", "biased", "noisy"];
 /** The health of a sensor in a sentence without a stop: what, since when and why. */
 export function healthWords(sensor, step) {
   const reasons = sensor.reasons.length ? `: ${sensor.reasons.join("; ")}` : "";
-  const since = sensor.since && sensor.health !== "good" ? ` since ${clock(sensor.since, step || "")}` : "";
+  const since = sensor.since && !["good", "asleep"].includes(sensor.health) ? ` since ${clock(sensor.since, step || "")}` : "";
   const hand = sensor.override ? " (set by hand)" : sensor.device ? ` (now ${sensor.device})` : "";
   return `${HEALTH[sensor.health] || sensor.health}${since}${hand}${sensor.health === "good" ? "" : reasons}`;
 }
