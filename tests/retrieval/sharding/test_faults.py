@@ -196,3 +196,10 @@ def test_shards_at_an_address_of_fsspec():
     BANK.write_shards(folder, steps=700)
     with ProcessCluster() as cluster, cluster.client() as client:
         assert_equal(query(sc.ShardedBank(folder, client)), EXPECTED)
+
+
+def test_a_worker_without_memory_is_one_sentence():
+    with ProcessCluster(workers=1, memory="60MB") as cluster, cluster.client() as client:
+        shards = sharded(BANK, 500, client, patience=3.0)
+        with pytest.raises(ClusterError, match="paused for lack of memory for 3 s: give them more memory"):
+            query(shards)

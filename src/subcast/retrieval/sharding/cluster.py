@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +24,8 @@ from subcast.retrieval.sharding.moments import Span, Sums, merge_sums, sum_shard
 from subcast.retrieval.sharding.tasks import Answer, Bounds, Call, fetch_stretches, merge_answers, search_shard
 from subcast.retrieval.sharding.units import Frame, Side
 
-_SHARE_OF_MEMORY = 0.4  # of a worker's memory limit that its columns may take; it pauses at 0.8
+# A worker pauses when it takes 0.8 of its memory limit: so much of it may its columns take, and so much all together.
+_SHARE_OF_MEMORY, _MOST_OF_MEMORY = 0.4, 0.65
 _MERGED_AT_ONCE = 8
 _SENT_ONCE_FROM = 1 << 20  # bytes of queries for all shards together, above which they are a task of their own
 _LOOK = 1.0  # seconds between two looks at a cluster that is busy
@@ -56,8 +58,17 @@ def worker_cache(limit: int) -> ShardCache:
         memory = get_worker().memory_manager.memory_limit
     except (ValueError, AttributeError):  # not on a worker
         memory = None
-    _CACHE.limit = min(limit, int(memory * _SHARE_OF_MEMORY)) if memory else limit
+    _CACHE.limit = max(1, min(limit, _room(memory))) if memory else limit
     return _CACHE
+
+
+@cache
+def _room(memory: int) -> int:
+    """Return how much memory columns may take in a worker with this limit, beside what it takes before the first."""
+    import psutil
+
+    before = int(psutil.Process().memory_info().rss)
+    return int(min(memory * _SHARE_OF_MEMORY, memory * _MOST_OF_MEMORY - before))
 
 
 def told(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -292,18 +303,24 @@ class ClusterEngine:
         since = time.monotonic()
         while True:
             workers = self._identity()["workers"]
-            threads = {str(address): int(worker["nthreads"]) for address, worker in workers.items()}
+            threads = {str(address): int(worker["nthreads"]) for address, worker in _running(workers).items()}
             if threads:
                 return threads
-            self._give_up_after(since)
+            self._give_up_after(since, bool(workers))
             time.sleep(min(0.2, max(self.patience, 0.01)))
 
-    def _give_up_after(self, since: float) -> None:
-        if time.monotonic() - since > self.patience:
+    def _give_up_after(self, since: float, paused: bool) -> None:
+        if time.monotonic() - since <= self.patience:
+            return
+        if paused:
             raise ClusterError(
-                f"the cluster at {_address(self.client)} has had no worker for {self.patience:g} s: start one with "
-                f"`dask worker {_address(self.client)}`, then call again"
+                f"the workers of the cluster at {_address(self.client)} have been paused for lack of memory for "
+                f"{self.patience:g} s: give them more memory, or write the bank with fewer steps for each shard"
             )
+        raise ClusterError(
+            f"the cluster at {_address(self.client)} has had no worker for {self.patience:g} s: start one with "
+            f"`dask worker {_address(self.client)}`, then call again"
+        )
 
     def _results(self, futures: list[Any], asked: set[str]) -> list[Any]:
         """Return the results; look now and then whether any worker is left that can compute them.
@@ -321,12 +338,12 @@ class ClusterEngine:
                         wait(futures, timeout=_LOOK)
                     return list(self.client.gather(futures))
                 except TimeoutError:
-                    living = set(self._identity()["workers"])
-                    if living and not living & asked:
+                    living = self._identity()["workers"]
+                    if living and not asked & set(living):
                         raise _AllGoneError from None
-                    alone_since = None if living else alone_since or time.monotonic()
+                    alone_since = None if _running(living) else alone_since or time.monotonic()
                     if alone_since is not None:
-                        self._give_up_after(alone_since)
+                        self._give_up_after(alone_since, bool(living))
         except BaseException:
             if self.client.status == "running":
                 self.client.cancel(futures)
@@ -361,6 +378,11 @@ class ClusterEngine:
                 f"the cluster at {_address(self.client)} could not do the work ({type(error).__name__}: "
                 f"{' '.join(str(error).split())[:200]}): its workers need the same version of subcast"
             ) from error
+
+
+def _running(workers: dict[str, Any]) -> dict[str, Any]:
+    """Return the workers that take tasks; a worker whose memory is nearly full is paused."""
+    return {address: worker for address, worker in workers.items() if worker.get("status", "running") == "running"}
 
 
 def _address(client: Any) -> str:
