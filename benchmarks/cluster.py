@@ -383,7 +383,8 @@ def tables(figures: dict[str, Any]) -> str:
     if memory:
         lines.append(
             f"\nA worker with a limit of {memory['limit_bytes'] / 1e6:.0f} MB searched a bank of "
-            f"{memory['bytes_of_files'] / 1e9:.1f} GB; its largest resident size was {memory['peak_bytes'] / 1e6:.0f} MB."
+            f"{memory['bytes_of_files'] / 1e9:.1f} GB; its largest resident size was "
+            f"{memory['peak_bytes'] / 1e6:.0f} MB."
         )
     if latency:
         lines.append(
