@@ -61,7 +61,8 @@ class Running:
         self.url = f"http://127.0.0.1:{self.port}"
         self.command = [
             sys.executable, "-c", "from subcast.cli import main; main()", "serve", str(plant),
-            "--port", str(self.port), "--clock", "feed", "--rate", "0", "--log-level", "warning", *options,
+            "--port", str(self.port), "--clock", "feed", "--rate", "0", "--catch-up", "100000",
+            "--log-level", "warning", *options,
         ]  # fmt: skip
         self.log = log
         self.process = None

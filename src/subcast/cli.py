@@ -422,6 +422,7 @@ def serve(
     clock: options.Clock = "auto",
     deadline: options.Deadline = None,
     late_steps: options.LateSteps = None,
+    catch_up: options.CatchUp = 288,
     keep_readings: options.KeepReadings = None,
     keep_forecasts: options.KeepForecasts = None,
     webhook: options.Webhook = None,
@@ -441,7 +442,7 @@ def serve(
             return
         run_service(
             folder, host=host, port=port, log_level=log_level, database=database, workers=workers, keys=keys,
-            clock=clock, deadline=deadline, late_steps=late_steps, keep_readings=keep_readings,
+            clock=clock, deadline=deadline, late_steps=late_steps, catch_up=catch_up, keep_readings=keep_readings,
             keep_forecasts=keep_forecasts, webhook=webhook, rate=rate or None,
         )  # fmt: skip
 

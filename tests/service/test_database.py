@@ -1,6 +1,7 @@
 """The database: transactions, and what happens when it is gone."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
@@ -54,7 +55,7 @@ def test_a_moved_file_is_unavailable_and_comes_back(database):
 def test_another_writer_that_does_not_end_is_unavailable(database, monkeypatch):
     monkeypatch.setattr("subcast.service.database._BUSY_SECONDS", 0.1)
     own = Database(str(database.url))
-    with sqlite3.connect(database.path) as other:
+    with closing(sqlite3.connect(database.path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ProblemError, match="another program holds the database"), own.write():
             pass

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from contextlib import closing
 
 import httpx
 import pytest
@@ -78,7 +79,7 @@ def check_against_one_that_never_died(plant, series, database, sender, tmp_path)
     killed = Service(Options(plant, f"sqlite:///{database}", clock="feed"))
     other = Service(Options(plant, f"sqlite:///{tmp_path}/never.sqlite3", clock="feed"))
     run_steps(other, series, sender.first, sender.first + sender.sent)
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     names = dict(zip(killed.feed.ids.tolist(), NAMES, strict=True))
     stored = {(names[row.sensor], killed.grid.text(row.time)): row.value for row in rows_of(killed, readings)}
@@ -177,7 +178,7 @@ def test_a_disk_that_is_really_full(plant, long_series, tmp_path):
         assert again.status_code == 200
         acknowledged += again.json()["stored"]
         running.stop()
-        with sqlite3.connect(small / "feed.sqlite3") as connection:
+        with closing(sqlite3.connect(small / "feed.sqlite3")) as connection:
             assert connection.execute("SELECT count(*) FROM readings").fetchone()[0] == acknowledged
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     finally:
@@ -255,7 +256,7 @@ def test_another_writer_delays_and_only_a_lasting_one_is_a_503(plant, long_serie
     run_steps(service, long_series, 1300, 1303)
 
     def hold(seconds, begun):
-        with sqlite3.connect(tmp_path / "two.sqlite3") as other:
+        with closing(sqlite3.connect(tmp_path / "two.sqlite3")) as other:
             other.execute("BEGIN IMMEDIATE")
             begun.set()
             time.sleep(seconds)
@@ -287,7 +288,7 @@ def test_a_stop_finishes_what_was_begun(plant, long_series, tmp_path):
     wait_until(lambda: sender.sent > 3)
     assert running.stop() in STOPPED
     sender.halt.set()
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         stored = {
             tuple(row) for row in connection.execute("SELECT name, time FROM readings JOIN sensors ON id = sensor")
         }

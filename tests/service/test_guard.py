@@ -59,3 +59,11 @@ def test_another_origin_is_not_let_in(guarded):
     answer = guarded.options("/v1/readings", headers={**headers, **guarded.keys["read"]})
     assert answer.status_code in (401, 403, 405)
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_every_body_is_bounded(guarded):
+    for method, path in (("PUT", "/v1/overrides"), ("POST", "/v1/what-if"), ("POST", "/v1/nothing")):
+        answer = guarded.request(method, path, content=b" " * 1_500_000, headers=guarded.keys["admin"])
+        assert answer.status_code == 413
+    answer = guarded.post("/v1/readings", content=b" " * 17_000_000, headers=guarded.keys["admin"])
+    assert answer.status_code == 413

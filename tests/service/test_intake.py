@@ -6,7 +6,7 @@ import pytest
 from subcast.limits import Limits
 from subcast.service.bodies import Columns
 from subcast.service.grid import Grid
-from subcast.service.intake import Intake
+from subcast.service.intake import Intake, Newest
 from subcast.service.problems import ProblemError
 from subcast.tables.steps import Steps
 
@@ -14,7 +14,7 @@ GRID = Grid(Steps("10min", zone="UTC", start=0))
 NAMES = ("Bay-1", "Bay-2", "Bay-3", "Bay-4")
 ONE = np.ones(4)
 LIMITS = Limits(NAMES, 0 * ONE, 120 * ONE, 200 * ONE, 0 * ONE, 0 * ONE, 100 * ONE)
-NEWEST = GRID.parse("2026-11-18T13:00:00Z")
+NEWEST = Newest(GRID.parse("2026-11-18T13:00:00Z"))
 NOON = "2026-11-18T12:00:00Z"
 
 
@@ -85,3 +85,12 @@ def test_repeated_readings_count_once(intake):
     batch = intake.batch(columns(("Bay-1",) * 3, values=(7.0, 7.0, 7.0), units=("km/h",)), NEWEST)
     assert len(batch) == 1
     assert batch.received == 3
+
+
+def test_a_replay_may_not_jump_far_ahead_except_to_the_present(intake):
+    present, ahead = (GRID.parse(f"2026-{day}T12:00:00Z") for day in ("11-17", "05-01"))
+    newest = Newest(NEWEST.step, ahead, present)
+    assert len(intake.batch(columns(times=["2026-05-01T12:00:00Z"]), newest)) == 1
+    assert len(intake.batch(columns(times=[NOON]), newest)) == 1
+    with pytest.raises(ProblemError, match="ahead of the replayed feed"):
+        intake.batch(columns(times=["2026-06-01T12:00:00Z"]), newest)

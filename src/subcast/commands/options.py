@@ -228,6 +228,9 @@ Deadline = Annotated[
     float | None, Option(help="Seconds after a step at which it is forecast whoever has reported; half a step.")
 ]
 LateSteps = Annotated[int | None, Option(min=1, help="How many steps late a reading may come; a day by default.")]
+CatchUp = Annotated[
+    int, Option(min=1, help="How many missed steps are forecast after a pause; earlier ones are left out.")
+]
 KeepReadings = Annotated[float | None, Option(help="Days to keep readings; all by default.")]
 KeepForecasts = Annotated[float | None, Option(help="Days to keep forecasts; all by default.")]
 Webhook = Annotated[str | None, Option(help="URL to which alerts are posted.")]

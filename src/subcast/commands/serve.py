@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from subcast.errors import DataNotFoundError, InputError
 
 _GRACE = 20  # seconds that open requests have when the service is stopped
 _LEVELS = ("debug", "info", "warning", "error")
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # numbers of glibc's options
 
 
 def add_key(keys: Path | None, text: str) -> None:
@@ -53,10 +55,22 @@ def run_service(folder: Path, *, host: str, port: int, log_level: str = "info", 
     checked = Options(folder, **options)
     check_address(host, checked.keys)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests share the processors, not one request all of them
+    _bound_memory()
     if checked.workers == 1:
         _run_one(checked, host, port, log_level)
     else:
         _run_many(checked, host, port, log_level)
+
+
+def _bound_memory() -> None:
+    """Have the C library share few pools of memory among threads and give large arrays back, where that is glibc.
+
+    By default each thread may get a pool of its own, which keeps what its largest request needed.
+    """
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(_ARENA_MAX, 2)
+        libc.mallopt(_MMAP_THRESHOLD, 1 << 18)
 
 
 def _server_options(host: str, port: int, log_level: str) -> dict[str, Any]:
@@ -90,13 +104,13 @@ def _run_many(options: Any, host: str, port: int, log_level: str) -> None:
     with ExitStack() as stack:
         counters = stack.enter_context(tempfile.TemporaryDirectory(prefix="subcast-metrics-"))
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = counters
-        from subcast.service.app import ENVIRONMENT
+        from subcast.service.app import ENVIRONMENT, LEVEL
         from subcast.service.logs import configure
         from subcast.service.runtime import Service
 
         configure(log_level)
         Service(options).close()
-        os.environ[ENVIRONMENT] = options.to_json()
+        os.environ[ENVIRONMENT], os.environ[LEVEL] = options.to_json(), log_level
         typer.echo(
             f"subcast serves {options.folder} at http://{host}:{port}/ with {options.workers} workers (Ctrl-C stops)",
             err=True,

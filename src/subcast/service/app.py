@@ -29,7 +29,7 @@ from subcast.service.page import routes as page_routes
 from subcast.service.runtime import Service
 from subcast.service.security import Keys, RateLimit
 
-ENVIRONMENT = "SUBCAST_SERVE_OPTIONS"
+ENVIRONMENT, LEVEL = "SUBCAST_SERVE_OPTIONS", "SUBCAST_SERVE_LOG"
 _ROUTES = (
     routes_export,
     routes_readings,
@@ -98,5 +98,5 @@ def app_of(options: Options, model: Any = None) -> FastAPI:
 
 def from_environment() -> FastAPI:
     """Return the application for the options that `subcast serve` left for its workers."""
-    configure()
+    configure(os.environ.get(LEVEL, "info"))
     return app_of(Options.from_json(os.environ[ENVIRONMENT]))

@@ -16,6 +16,8 @@ from subcast.service.problems import ProblemError, response
 from subcast.service.security import HEADERS, Keys, RateLimit, role_needed
 
 _LOGGER = logging.getLogger("subcast.service.requests")
+_BOUNDED = ("/v1/readings", "/v1/forecast")  # these bound their bodies themselves
+_MOST_BYTES = 1_000_000
 
 
 class Guard:
@@ -43,6 +45,8 @@ class Guard:
         name = "-"
         try:
             name = self._admit(scope)
+            if scope["method"] not in ("GET", "HEAD") and scope["path"] not in _BOUNDED:
+                receive = await _bounded(receive)
             await self.app(scope, receive, send_on)
         except ProblemError as error:
             await response(error)(scope, receive, send_on)
@@ -87,3 +91,22 @@ class Guard:
             if hasattr(each, "path") and each.matches(scope)[0] == Match.FULL:
                 return str(each.path)
         return "other"
+
+
+async def _bounded(receive: Receive) -> Receive:
+    """Read a body, which must be small, and return a function that gives it again."""
+    parts: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        parts.append(message)
+        size += len(message.get("body", b""))
+        if size > _MOST_BYTES:
+            raise ProblemError("too-large", f"the body is larger than {_MOST_BYTES / 1e6:g} MB: send less")
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            break
+
+    async def again() -> Message:
+        return parts.pop(0) if parts else await receive()
+
+    return again

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,24 @@ class Batch:
         return Batch(*parts, self.received, self.moved, list(self.warnings))
 
 
+class Newest(NamedTuple):
+    """Which times readings may have.
+
+    Attributes
+    ----------
+    step
+        the newest step: later ones are in the future
+    ahead
+        the newest time that continues a replayed feed; None for a feed by the wall clock
+    present
+        times after this are of the present, and always continue a feed
+    """
+
+    step: int
+    ahead: int | None = None
+    present: int = 0
+
+
 class Intake:
     """Turns columns of a request into a `Batch`.
 
@@ -90,8 +108,8 @@ class Intake:
             has = f"in {shown(self.unit)}" if self.unit else "without a unit"
             raise ProblemError("wrong-unit", f"the sensors report {has}, got {shown(other[0])}: convert the values")
 
-    def batch(self, columns: Columns, newest: int) -> Batch:
-        """Return the readings as a batch; times after `newest` are refused as being in the future."""
+    def batch(self, columns: Columns, newest: Newest) -> Batch:
+        """Return the readings as a batch; times that are too new are refused."""
         self.check_unit(columns.units)
         if self.names is not None:
             self.names.look()
@@ -111,14 +129,23 @@ class Intake:
         warnings = [*self._moved_warning(moved[rows]), *self._limit_warning(batch)]
         return Batch(batch.sensors, batch.times, batch.values, len(columns), int((moved[rows] != 0).sum()), warnings)
 
-    def _refuse_future(self, steps: NDArray[np.int64], texts: list[str], newest: int) -> None:
-        late = steps > newest
+    def _refuse_future(self, steps: NDArray[np.int64], texts: list[str], newest: Newest) -> None:
+        late = steps > newest.step
         if late.any():
             text = texts[int(np.argmax(late))]
             raise ProblemError(
                 "future",
                 f"time {shown(text)} is in the future: the newest step that can be sent now is "
-                f"{self.grid.text(newest)}; check the clock and the time zone of the sender",
+                f"{self.grid.text(newest.step)}; check the clock and the time zone of the sender",
+            )
+        far = steps > (newest.step if newest.ahead is None else newest.ahead)
+        far &= steps < newest.present
+        if far.any():
+            text = texts[int(np.argmax(far))]
+            raise ProblemError(
+                "future",
+                f"time {shown(text)} is more than a month ahead of the replayed feed: check the year, or replay into "
+                "another database",
             )
 
     def _distinct(self, batch: Batch) -> Batch:

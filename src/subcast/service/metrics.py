@@ -125,7 +125,7 @@ def _step_gauges(service: Service, connection: sa.Connection) -> Iterable[Metric
 
 def _truth_gauges(service: Service, connection: sa.Connection) -> Iterable[Metric]:
     wrapper = service.wrapper
-    found = truth.summary(service.scored(connection)[:288], len(wrapper.variables), wrapper.horizon)
+    found = truth.summary(service.scored(connection, 288), len(wrapper.variables), wrapper.horizon)
     error = GaugeMetricFamily("subcast_mae", "Running mean absolute error")
     drift = GaugeMetricFamily("subcast_drift_percent", "Error against what validation led to expect")
     coverage = GaugeMetricFamily("subcast_coverage", "Running coverage of the intervals", labels=["share"])

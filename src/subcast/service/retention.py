@@ -22,6 +22,7 @@ def prune(database: Database, last: int, now: int, *, readings_days: float | Non
     removed = 0
     if readings_days is not None:
         removed += _prune(database, last - round(readings_days * _DAY), (readings, superseded, steps))
+        removed += _prune_receipts(database, now - round(readings_days * _DAY))
     if forecasts_days is not None:
         removed += _prune(database, last - round(forecasts_days * _DAY), (forecasts, revisions, scores))
     with database.write() as connection:
@@ -44,3 +45,14 @@ def _prune(database: Database, before: int, tables: tuple[sa.Table, ...]) -> int
             if len(times) < _SLICE:
                 break
     return removed
+
+
+def _prune_receipts(database: Database, before: int) -> int:
+    """Remove receipts that no reading refers to any more, except the last one, from which numbers go on."""
+    with database.write() as connection:
+        oldest = connection.execute(sa.select(sa.func.min(readings.c.receipt))).scalar()
+        last = connection.execute(sa.select(sa.func.max(receipts.c.id))).scalar()
+        if oldest is None or last is None:
+            return 0
+        old = sa.and_(receipts.c.id < min(int(oldest), int(last)), receipts.c.received_at < before)
+        return connection.execute(receipts.delete().where(old)).rowcount

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
+import anyio
 import numpy as np
 import sqlalchemy as sa
 from fastapi import APIRouter, Query, Request
-from starlette.concurrency import run_in_threadpool
 
 from subcast.service import models, stored
 from subcast.service.answers import forecast_answer, neighbors, plain, revision, revisions_of, stored_answer
@@ -16,7 +16,7 @@ from subcast.service.bodies import Columns, parse_object
 from subcast.service.costs import cost_of, cost_with, silence_ratio
 from subcast.service.forecasting import make
 from subcast.service.grid import moment_text
-from subcast.service.intake import unknown_sensor
+from subcast.service.intake import Newest, unknown_sensor
 from subcast.service.late import difference
 from subcast.service.problems import ProblemError
 from subcast.service.replaying import replay, window_of
@@ -119,34 +119,30 @@ def list_forecasts(
 ) -> Any:
     """List stored forecasts without their numbers, the newest first."""
     service = service_of(request)
-    query = sa.select(forecasts)
+    names = ("time", "made_at", "reason", "quality", "expected_gap", "observed_share", "version", "seconds", "used")
+    query: sa.Select[Any] = sa.select(*(forecasts.c[name] for name in names))
     if start is not None:
         query = query.where(forecasts.c.time >= service.grid.parse(start))
     if end is not None:
         query = query.where(forecasts.c.time <= service.grid.parse(end))
     with service.database.read() as connection:
         rows, following = page(connection, query, forecasts.c.time, limit, cursor)
-        found = [
-            {
-                "step": service.grid.text(row.time),
-                "made_at": moment_text(row.made_at),
-                "reason": row.reason,
-                "quality": row.quality,
-                "expected_gap": row.expected_gap,
-                "observed_share": row.observed_share,
-                "present": int(each.used.any(axis=0).sum()),
-                "version": row.version,
-                "seconds": row.seconds,
-            }
-            for row, each in ((row, _read(service, connection, row)) for row in rows)
-        ]
+        found = [_summary(service, connection, row) for row in rows]
     return {"forecasts": found, "next": following}
 
 
-def _read(service: Service, connection: sa.Connection, row: Any) -> StoredForecast:
+def _summary(service: Service, connection: sa.Connection, row: Any) -> dict[str, Any]:
     if row.version not in service.names:
         service.names[row.version] = stored.variables_of(connection, row.version)
-    return stored.from_row(row, service.names[row.version])
+    n = len(service.names[row.version])
+    bits = np.unpackbits(np.frombuffer(row.used, dtype=np.uint8))
+    same = ("reason", "quality", "expected_gap", "observed_share", "version", "seconds")
+    return {
+        **{name: getattr(row, name) for name in same},
+        "step": service.grid.text(row.time),
+        "made_at": moment_text(row.made_at),
+        "present": int(bits[: len(bits) // n * n].reshape(-1, n).any(axis=0).sum()) if n else 0,
+    }
 
 
 def _at(service: Service, connection: sa.Connection, time: str) -> StoredForecast:
@@ -214,14 +210,14 @@ async def post_forecast(request: Request) -> Any:
     """Forecast from the readings of the last steps in the body; nothing is stored, and no database is needed."""
     service = service_of(request)
     body = await body_of(request, service.options.body_bytes)
-    return await run_in_threadpool(_stateless, service, body)
+    return await anyio.to_thread.run_sync(_stateless, service, body, limiter=service.calculations)
 
 
 def _stateless(service: Service, body: bytes) -> dict[str, Any]:
     columns = parse_object(body, service.options.batch, {"sensors", "levels"})
     version, intake = service.versions.present, service.intake
     wrapper = version.wrapper
-    batch = intake.batch(columns, _FAR)
+    batch = intake.batch(columns, Newest(_FAR))
     at = int(batch.times.max())
     times = service.grid.window(at, wrapper.lookback)
     window = np.full((len(times), len(wrapper.variables)), np.nan)

@@ -59,7 +59,7 @@ def sensor_states(service: Service, connection: sa.Connection, last: int | None)
     flags = {row.sensor: row for row in connection.execute(sa.select(overrides))}
     now = np.array([last if last is not None else grid.step_at(service.clock.now())])
     serviced = in_maintenance(connection, feed, now)[0]
-    sums = truth.summary(service.scored(connection)[:288], len(feed.ids), service.wrapper.horizon)["sensors"]
+    sums = truth.summary(service.scored(connection, 288), len(feed.ids), service.wrapper.horizon)["sensors"]
     found = []
     for place, (name, number) in enumerate(zip(feed.variables, feed.ids.tolist(), strict=True)):
         row = rows.get(number)

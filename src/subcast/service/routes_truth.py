@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1", tags=["truth"])
 @router.get("/truth", response_model=models.Truth)
 def get_truth(
     request: Request,
-    steps: Annotated[int | None, Query(ge=1, le=100_000, description="Number of past steps to look at")] = None,
+    steps: Annotated[int | None, Query(ge=1, le=10_000, description="Number of past steps to look at")] = None,
 ) -> Any:
     """Return the running error and the coverage of the intervals, by share present, against validation."""
     service = service_of(request)

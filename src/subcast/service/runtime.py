@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import Any
 
+import anyio
 import numpy as np
 import sqlalchemy as sa
 
@@ -16,7 +18,7 @@ from subcast.service.database import Database
 from subcast.service.engine import Engine
 from subcast.service.feed import Feed, IdempotencyKey, last_step, newest_reading
 from subcast.service.grid import SECOND, Grid
-from subcast.service.intake import Batch, Intake
+from subcast.service.intake import Batch, Intake, Newest
 from subcast.service.metrics import Metrics
 from subcast.service.options import Options
 from subcast.service.planning import Planner
@@ -30,6 +32,8 @@ from subcast.subset.forecaster import SubsetForecaster
 _LOGGER = logging.getLogger(__name__)
 _DAY = 86_400 * SECOND
 _LONGEST_DEADLINE = 600.0  # seconds
+_FAR_AHEAD = 31 * _DAY  # a replay that jumps further has a wrong time
+_LOOK_SECONDS = 1.0
 
 
 class Service:
@@ -46,6 +50,9 @@ class Service:
         self.clock = SteadyClock(jump=max(self.grid.length // 2, SECOND))
         self.names: dict[str, tuple[str, ...]] = {}
         self.metrics = Metrics()
+        self.calculations = anyio.CapacityLimiter(os.cpu_count() or 1)  # stateless forecasts at the same time
+        self._ahead: int | None = None
+        self._looked = -_LOOK_SECONDS
         self._arrange()
         self.engine = Engine(self)
         self.writer = Writer(self.database, self._arrived)
@@ -78,9 +85,16 @@ class Service:
 
     # Readings
 
-    def newest_allowed(self) -> int:
-        """Return the newest step that a reading may have: the one that begins next by the clock of this machine."""
-        return self.grid.after(self.grid.step_at(self.clock.now() + self.grid.tolerance))
+    def newest_allowed(self) -> Newest:
+        """Return which times a reading may have: none in the future, and in a replay none far ahead of the feed."""
+        now = self.clock.now()
+        newest = self.grid.after(self.grid.step_at(now + self.grid.tolerance))
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            with self.database.read() as connection:
+                known = newest_reading(connection) if self.planner.mode(connection) == FEED else None
+            self._ahead = None if known is None else known + _FAR_AHEAD
+            self._looked = time.monotonic()
+        return Newest(newest, self._ahead, now - 2 * self.grid.length)
 
     def store(self, connection: sa.Connection, feed: Feed, batch: Batch, key: IdempotencyKey | None) -> dict[str, Any]:
         """Store the readings of a request."""
@@ -148,11 +162,9 @@ class Service:
 
     # Now and then
 
-    def scored(self, connection: sa.Connection, last: int | None = None) -> list[Any]:
+    def scored(self, connection: sa.Connection, most: int | None = None) -> list[Any]:
         """Return the scores of the last steps."""
-        query = sa.select(scores).order_by(scores.c.time.desc()).limit(self.options.score_steps)
-        if last is not None:
-            query = query.where(scores.c.time <= last)
+        query = sa.select(scores).order_by(scores.c.time.desc()).limit(most or self.options.score_steps)
         return list(connection.execute(query).all())
 
     def look_at_age(self) -> str | None:
