@@ -7,6 +7,7 @@ device need not agree with them. They stay stored.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,8 @@ class Names:
         if connection is not None:
             self._take(all_rows(connection))
             return
-        with self._database.read() as own:
+        self._read = time.monotonic()  # without the database the names stay: stateless forecasts go on
+        with suppress(ProblemError), self._database.read() as own:
             self._take(all_rows(own))
 
     def _take(self, rows: list[Any]) -> None:
