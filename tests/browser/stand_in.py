@@ -181,7 +181,7 @@ class StandIn:
 
     def _get_cost(self, query, body):
         silent = [name for name in NAMES if self._health(name) in ("stuck", "dead")]
-        own = [{"sensor": name, "since": text(31), "width": 6.2, "width_reporting": 3.1} for name in silent]
+        own = [{"sensor": name, "since": text(31), "width": 6.2, "width_before": 3.1} for name in silent]
         return {
             "step": text(self.step),
             "silent": silent,

@@ -54,7 +54,7 @@ class TestStory:
 
     def test_cost_coverage_and_events(self, page):
         assert "+1.9 %" in page.text("#cost-words")
-        assert f"{DEAD} since 11:10: its interval is 6.2 MW wide, 2 times as wide as if it reported" in page.text(
+        assert f"{DEAD} since 11:10: its interval is 6.2 MW wide, 2 times as wide as at this time of day" in page.text(
             "#cost-words"
         )
         assert "91 %\nof 300 readings lay inside their 90 % interval (87 % without" in page.text("#truth-words")

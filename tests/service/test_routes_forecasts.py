@@ -123,10 +123,21 @@ def test_what_if(fed):
     assert fed.post("/v1/what-if", content=b"{", headers={"content-type": "application/json"}).status_code == 400
 
 
+def test_the_interval_of_a_silent_sensor_beside_that_of_the_day_before(quiet_client, series):
+    service = quiet_client.app.state.service
+    run_steps(service, series, 1200, 1207)
+    run_steps(service, series, 1207, 1350, at_once=True)
+    run_steps(service, series, 1350, 1354, names=NAMES[:-1])  # 144 steps make a day
+    own = quiet_client.get("/v1/cost").json()["own"]
+    assert [each["sensor"] for each in own] == ["f"]
+    assert own[0]["width_before"] > 0
+
+
 def test_cost_of_the_silent(fed):
     answer = fed.get("/v1/cost").json()
     assert answer["silent"] == ["f"]
-    assert min(answer["own"][0]["width"], answer["own"][0]["width_reporting"]) > 0
+    assert answer["own"][0]["width"] > 0
+    assert answer["own"][0]["width_before"] is None  # there is no forecast of the day before
     now = fed.post("/v1/what-if", json={"without": []}).json()
     assert now["cost_now"] == now["cost_then"] == answer["cost"]
     fewer = fed.post("/v1/what-if", json={"without": ["a", "b", "c", "d"]}).json()

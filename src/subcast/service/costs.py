@@ -1,4 +1,4 @@
-"""What silent sensors cost: the expected error beside that with all sensors, and their own intervals."""
+"""What silent sensors cost: the expected error beside that with all sensors of the same wrapper."""
 
 from __future__ import annotations
 
@@ -30,16 +30,3 @@ def cost_with(calibration: Calibration | None, count: float) -> float | None:
     if calibration is None or count <= 0:
         return None
     return cost_of(calibration, float(calibration.gaps_at(np.array([count]))[0]))
-
-
-def silence_ratio(calibration: Calibration | None, level: float | None, count: float, sensor: int) -> float | None:
-    """Return how many times as wide the interval of a sensor is because the sensor itself is silent.
-
-    Both widths are those for `count` sensors present at the same moment, so that the time of day does not matter.
-    """
-    if calibration is None or level is None or count <= 0:
-        return None
-    place = np.array([sensor])
-    silent, reporting = (calibration.bounds(level, count, place, absent=absent) for absent in (True, False))
-    widths = [float(np.mean(upper - lower, dtype=np.float64)) for lower, upper in (silent, reporting)]
-    return widths[0] / widths[1] if widths[1] > 0 else None

@@ -406,7 +406,7 @@ class SensorCost(Answer):
     sensor: str
     since: str | None
     width: float | None = Field(description="Mean width of its interval now")
-    width_reporting: float | None = Field(description="What that width would be now if the sensor reported")
+    width_before: float | None = Field(description="The same at this time of day when it last reported, within a week")
 
 
 # Truth

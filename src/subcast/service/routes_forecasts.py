@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from subcast.service import models, stored
 from subcast.service.answers import forecast_answer, neighbors, plain, revision, revisions_of, stored_answer
 from subcast.service.bodies import Columns, parse_object
-from subcast.service.costs import cost_of, cost_with, silence_ratio
+from subcast.service.costs import cost_of, cost_with
 from subcast.service.forecasting import make
 from subcast.service.grid import moment_text
 from subcast.service.intake import Newest, unknown_sensor
@@ -29,6 +29,7 @@ from subcast.service.stored import StoredForecast
 router = APIRouter(prefix="/v1", tags=["forecasts"])
 SensorQuery = Annotated[list[models.SensorName] | None, Query(description="Sensors to answer; all by default")]
 _FAR = 9 * 10**18
+_DAY = 86_400 * 10**9
 
 
 @router.get("/forecasts/latest", response_model=models.ForecastAnswer)
@@ -315,7 +316,8 @@ def get_cost(request: Request) -> Any:
         if found is None:
             raise ProblemError("not-found", "there is no forecast yet: send readings first")
         silent = [name for place, name in enumerate(found.variables) if not found.used[-1, place]]
-        own = [_own_cost(service, connection, found, name) for name in silent]
+        before = _days_before(service, connection, found.time) if silent and found.made.levels else []
+        own = [_own_cost(service, connection, found, name, before) for name in silent]
     calibration, count = service.wrapper.calibration_, found.made.observed_share * len(found.variables)
     return {
         "step": service.grid.text(found.time),
@@ -328,20 +330,30 @@ def get_cost(request: Request) -> Any:
     }
 
 
-def _own_cost(service: Service, connection: sa.Connection, found: StoredForecast, name: str) -> dict[str, Any]:
-    """Return how the forecast of a silent sensor suffers itself."""
-    place = found.variables.index(name)
-    answer: dict[str, Any] = {"sensor": name, "since": None, "width": None, "width_reporting": None}
+def _days_before(service: Service, connection: sa.Connection, time: int) -> list[StoredForecast]:
+    """Return the forecasts of the same time of day in the week before, the newest first."""
+    times = [time - days * _DAY for days in range(1, 8)]
+    query = sa.select(forecasts).where(forecasts.c.time.in_(times)).order_by(forecasts.c.time.desc())
+    return stored.read(connection, query, service.names)
+
+
+def _own_cost(
+    service: Service, connection: sa.Connection, found: StoredForecast, name: str, before: list[StoredForecast]
+) -> dict[str, Any]:
+    """Return how the forecast of a silent sensor suffers itself, beside `before`, when it may have reported."""
+    answer: dict[str, Any] = {"sensor": name, "since": None, "width": None, "width_before": None}
     number = service.feed.ids[service.feed.variables.index(name)] if name in service.feed.variables else -1
     row = connection.execute(sa.select(health).where(health.c.sensor == int(number))).one_or_none()
     if row is not None:
         since = row.last_time if row.health in ("good", "suspect", "asleep") else row.since
         answer["since"] = None if since is None else service.grid.text(since)
     if found.made.levels:
-        level, count = max(found.made.levels), found.made.observed_share * len(found.variables)
-        ratio = silence_ratio(service.wrapper.calibration_, level, count, place)
-        answer["width"] = _own_width(found, place)
-        answer["width_reporting"] = None if not ratio else answer["width"] / ratio
+        answer["width"] = _own_width(found, found.variables.index(name))
+    for each in before:
+        place = each.variables.index(name) if name in each.variables else None
+        if place is not None and each.used[-1, place] and each.made.levels:
+            answer["width_before"] = _own_width(each, place)
+            break
     return answer
 
 

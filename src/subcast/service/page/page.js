@@ -345,8 +345,8 @@ function showCost(cost) {
 function ownCost(each) {
   const since = each.since ? ` since ${clock(each.since, state.step || "")}` : "";
   if (each.width === null) return `${each.sensor}${since}`;
-  const ratio = each.width_reporting ? each.width / each.width_reporting : null;
-  const times = ratio === null ? "" : ratio < 1.05 ? ", as wide as if it reported" : `, ${number(Math.round(10 * ratio) / 10)} times as wide as if it reported`;
+  const ratio = each.width_before ? Math.round((10 * each.width) / each.width_before) / 10 : null;
+  const times = ratio === null ? "" : ratio === 1 ? ", as at this time of day when it reported" : `, ${number(ratio)} times as wide as at this time of day when it reported`;
   return `${each.sensor}${since}: its interval is ${number(each.width)}${state.status.unit ? ` ${state.status.unit}` : ""} wide${times}`;
 }
 
