@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from service_tools import HORIZON, NAMES, readings_of, run_steps, send, settle
+from subcast.service import routes_forecasts
 
 
 @pytest.fixture
@@ -123,11 +124,11 @@ def test_what_if(fed):
     assert fed.post("/v1/what-if", content=b"{", headers={"content-type": "application/json"}).status_code == 400
 
 
-def test_the_interval_of_a_silent_sensor_beside_that_of_the_day_before(quiet_client, series):
+def test_the_interval_of_a_silent_sensor_beside_that_of_the_day_before(quiet_client, series, monkeypatch):
+    monkeypatch.setattr(routes_forecasts, "_DAY", 6 * 600 * 10**9)  # a day of six steps
     service = quiet_client.app.state.service
-    run_steps(service, series, 1200, 1207)
-    run_steps(service, series, 1207, 1350, at_once=True)
-    run_steps(service, series, 1350, 1354, names=NAMES[:-1])  # 144 steps make a day
+    run_steps(service, series, 1200, 1212)
+    run_steps(service, series, 1212, 1216, names=NAMES[:-1])
     own = quiet_client.get("/v1/cost").json()["own"]
     assert [each["sensor"] for each in own] == ["f"]
     assert own[0]["width_before"] > 0
