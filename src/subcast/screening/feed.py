@@ -13,8 +13,8 @@ from subcast.errors import InputError
 from subcast.limits import BAD, GOOD, MISSING, SUSPECT
 from subcast.screening import sentences
 from subcast.screening.health import FIRST_LASTING, FLAT, NOTHING, RANGE, SILENT, STATES, TESTS, Causes, Health, Illness
-from subcast.screening.learning import CLIP
-from subcast.screening.signals import Floats, Mask, Signals, Whole
+from subcast.screening.learning import CLIP, MATTERS
+from subcast.screening.signals import LASTING, Arrival, Floats, Mask, Signals
 
 if TYPE_CHECKING:
     from subcast.screening.screener import Screener
@@ -116,14 +116,12 @@ class Feed:
         stamp = self._begin(time)
         judged = _Judged(readings, np.full(len(readings), GOOD, dtype=np.int8))
         known = self._judge_range(judged)
-        deviations = self._screener.deviations(known, stamp)
-        self._asleep = self._screener.sleeps(known, stamp)
-        trusted = ~np.isnan(deviations) & ~self._out()
-        differences = self._differences(deviations, trusted)
-        wild = self._judge_instant(judged, known, differences, trusted, stamp)
-        self._signals.advance(known, differences, self._asleep, self._illness.ill)
-        self._signals.believe(differences, ~wild)
-        self._judge_lasting(judged, known, wild, stamp)
+        arrival = self._arrive(known, stamp)
+        self._asleep = arrival.asleep
+        wild = self._judge_instant(judged, arrival)
+        self._signals.advance(arrival, self._illness.ill, self._recently_ill(stamp))
+        self._signals.believe(arrival.differences, ~wild)
+        self._judge_lasting(judged, arrival, wild, stamp)
         return self._result(judged, stamp)
 
     def _checked(self, values: ArrayLike) -> Floats:
@@ -153,12 +151,35 @@ class Feed:
         self._stamp, self._count = stamp, self._count + 1
         return stamp
 
+    def _arrive(self, known: Floats, stamp: int) -> Arrival:
+        """Compare readings in range with the usual ones and with what the other sensors say."""
+        screener = self._screener
+        deviations = screener.deviations(known, stamp) - self._signals.base
+        differences = self._differences(np.clip(deviations, -CLIP, CLIP), ~np.isnan(deviations) & ~self._out())
+        return Arrival(known, deviations, differences, screener.sleeps(known, stamp), screener.row(stamp))
+
+    def _recently_ill(self, stamp: int) -> Mask:
+        """Return the sensors that fell ill within a week, [n]; what lasts longer is not a fault but a change."""
+        week = 14 * self._rules.scales.long * (self._screener.step or 1)
+        return self._illness.ill & (stamp - self._illness.since <= week)
+
     def _out(self) -> Mask:
         """Return the sensors that say nothing about the others, [n]."""
         out = self._illness.ill
         for name, override in self._overrides.items():
             out[self._screener.place(name)] = override == "bad"
         return out
+
+    def _differences(self, deviations: Floats, trusted: Mask) -> Floats:
+        """Return the differences from what the others say; sensors that differ wildly say nothing about the others."""
+        virtual, limits = self._screener.virtual[0], self._rules.instant
+        for _ in range(self._screener.most_at_once + 1):
+            differences = virtual.differences(deviations, trusted)
+            beyond = np.where(trusted, np.maximum(differences / limits[0], -differences / limits[1]), 0.0)
+            if not (beyond > 1).any():
+                break
+            trusted[beyond.argmax()] = False
+        return differences
 
     # The tests
 
@@ -176,80 +197,85 @@ class Feed:
         self._beyond = np.where(arrived, self._beyond + rate * (beyond - self._beyond), self._beyond)
         return np.where(beyond, np.nan, readings)
 
-    def _differences(self, deviations: Floats, trusted: Mask) -> Floats:
-        """Return the differences from what the others say; sensors that differ wildly are not trusted (in place)."""
-        virtual, limits = self._screener.virtual, self._rules.instant
-        clipped = np.clip(deviations, -CLIP, CLIP)
-        for _ in range(self._screener.most_at_once + 1):
-            differences = virtual.differences(clipped, trusted)
-            beyond = np.where(trusted, np.maximum(differences / limits[0], -differences / limits[1]), 0.0)
-            if not (beyond > 1).any():
-                break
-            trusted[beyond.argmax()] = False
-        return differences
-
-    def _judge_instant(self, judged: _Judged, known: Floats, differences: Floats, trusted: Mask, stamp: int) -> Mask:
+    def _judge_instant(self, judged: _Judged, arrival: Arrival) -> Mask:
         """Judge single readings against the others and against the one before; return which are not believed, [n]."""
-        rules, ill = self._rules, self._illness.ill
-        numbers = self._signals.instant(differences)
+        rules = self._rules
+        numbers = self._signals.instant(arrival.differences)
         with np.errstate(invalid="ignore"):
-            wild = (numbers > rules.instant) & ~self._asleep  # [4, n]
-            odd = (numbers > rules.instant_suspect) & ~self._asleep
+            wild = (numbers > rules.instant) & ~arrival.asleep  # [4, n]
+            odd = (numbers > rules.instant_suspect) & ~arrival.asleep
         found: Mask = np.asarray(wild.any(axis=0))
-        new: Mask = found & ~ill
-        event = np.count_nonzero(new) > self._screener.most_at_once
-        shown = np.flatnonzero(odd.any(axis=0)).tolist()
-        if shown:
-            expected = self._screener.expected(known, differences, stamp)
-            for sensor in shown:
-                jump = bool(odd[2:, sensor].any() and not wild[:2, sensor].any())
-                flag = BAD if found[sensor] and not event else SUSPECT
-                self._explain_instant(judged, sensor, jump, flag, expected[:, sensor])
-                if event and new[sensor]:
-                    others = int(np.count_nonzero(new)) - 1
-                    judged.add(sensor, "cross check", SUSPECT, sentences.event(others))
+        new: Mask = found & ~self._illness.ill
+        event = int(np.count_nonzero(new)) > self._screener.most_at_once
+        for sensor in np.flatnonzero(odd.any(axis=0)).tolist():
+            jump = bool(odd[2:, sensor].any() and not wild[:2, sensor].any())
+            self._explain_instant(judged, arrival, sensor, jump, BAD if found[sensor] and not event else SUSPECT)
+            if event and new[sensor]:
+                sentence = sentences.event(int(np.count_nonzero(new)) - 1)
+                judged.add(sensor, "cross check", SUSPECT, sentence)
         return np.zeros_like(found) if event else found
 
-    def _explain_instant(self, judged: _Judged, sensor: int, jump: bool, flag: int, expected: Floats) -> None:
-        reading = float(judged.readings[sensor])
+    def _explain_instant(self, judged: _Judged, arrival: Arrival, sensor: int, jump: bool, flag: int) -> None:
+        reading, rules = float(arrival.readings[sensor]), self._rules
         if jump:
             sentence = sentences.jumped(reading, float(self._signals.last[sensor]))
             judged.add(sensor, "spike" if flag == BAD else "rate of change", flag, sentence)
-        else:
-            judged.add(sensor, "cross check", flag, sentences.differs(reading, *(float(each) for each in expected)))
+            return
+        unit = float(rules.habits.unit[sensor])
+        expected = reading - unit * float(arrival.differences[sensor])
+        low, high = (expected + unit * side * float(rules.instant[place, sensor]) for place, side in ((1, -1), (0, 1)))
+        judged.add(sensor, "cross check", flag, sentences.differs(reading, expected, low, high))
 
-    def _judge_lasting(self, judged: _Judged, known: Floats, wild: Mask, stamp: int) -> None:
+    def _judge_lasting(self, judged: _Judged, arrival: Arrival, wild: Mask, stamp: int) -> None:
         """Judge what needs several steps, and let sensors fall ill or recover."""
         rules, signals, illness = self._rules, self._signals, self._illness
-        arrived = ~np.isnan(known)
-        scores = signals.lasting() / rules.lasting  # [10, n]
+        arrived = ~np.isnan(arrival.readings)
+        numbers, scores, found = self._cross_check()
         longest = rules.longest_run(signals.last)
-        cause = self._found(scores, longest)
-        self._note_times(arrived, scores, stamp)
-        fallen = illness.fall(cause)
-        for sensor in np.flatnonzero(fallen).tolist():
-            self._fall_ill(sensor, stamp)
-        healthy = (
-            arrived
-            & ~wild
-            & (scores.max(axis=0) < _HEALTHY)
-            & (2 * signals.run <= longest)
-            & (self._beyond < _HEALTHY * _HALF)
-        )
-        illness.recover(healthy, rules.scales.fast)
-        self._judge_suspects(judged, signals.lasting() > rules.lasting_suspect)
-
-    def _found(self, scores: Floats, longest: Whole) -> Causes:
-        """Return what each sensor suffers from at this step, [n]; the cross-check finds only so many at once."""
-        rules, signals, illness = self._rules, self._signals, self._illness
-        by_number = np.where((scores >= 1).any(axis=0), FIRST_LASTING + scores.argmax(axis=0), NOTHING)
-        found_now = (by_number != NOTHING) & (illness.cause == NOTHING)
-        already = int(np.count_nonzero(illness.cause >= FIRST_LASTING))
-        if already + np.count_nonzero(found_now) > self._screener.most_at_once:
-            by_number = np.where(found_now, NOTHING, by_number)
-        cause = np.where(signals.run > longest, FLAT, by_number)
+        differs = np.abs(arrival.differences) > MATTERS
+        stuck = (signals.run > 2 * longest) | (differs & (signals.run > rules.differing_run))
+        cause = np.where(stuck, FLAT, found)
         cause = np.where(self._beyond > _HALF, RANGE, cause)
-        return np.where(signals.gap > rules.gap, SILENT, cause).astype(np.int8)
+        cause = np.where(signals.gap > rules.gap, SILENT, cause).astype(np.int8)
+        self._note_times(arrived, scores, stamp)
+        for sensor in np.flatnonzero(illness.fall(cause)).tolist():
+            self._fall_ill(sensor, numbers, stamp)
+        healthy = arrived & ~wild & (scores.max(axis=0) < _HEALTHY)
+        healthy &= (2 * signals.run <= longest) & (self._beyond < _HEALTHY * _HALF)
+        illness.recover(healthy, rules.scales.fast)
+        self._judge_suspects(judged, numbers, signals.run > longest)
+
+    def _cross_check(self) -> tuple[Floats, Floats, Causes]:
+        """Return the lasting numbers, their ratio to the limits (both [11, n]), and what it is that exceeds them.
+
+        The sensor that exceeds its limits by most is taken out first, and the others are judged without it. If more
+        would be found than may be at once, it is an event, and none is.
+        """
+        signals, rules, screener = self._signals, self._rules, self._screener
+        out = self._out()
+        trusted = ~out & (signals.gap <= rules.scales.fast)
+        before = found = np.where(out, self._illness.cause, NOTHING).astype(np.int8)
+        already = int(np.count_nonzero(found >= FIRST_LASTING))
+        for count in range(screener.most_at_once + 2):
+            levels = np.stack(
+                [
+                    each.differences(level, trusted)
+                    for each, level in zip(screener.virtual[1:], signals.levels, strict=True)
+                ]
+            )
+            numbers = signals.lasting(levels)
+            scores = numbers / rules.lasting
+            worst = np.where(trusted, scores.max(axis=0), 0.0)
+            sensor = int(worst.argmax())
+            if worst[sensor] < 1:
+                break
+            if already + count >= screener.most_at_once:
+                found = before
+                break
+            found = found.copy()
+            found[sensor] = FIRST_LASTING + int(scores[:, sensor].argmax())
+            trusted[sensor] = False
+        return numbers, scores, np.where(found != before, found, NOTHING).astype(np.int8)
 
     def _note_times(self, arrived: Mask, scores: Floats, stamp: int) -> None:
         """Keep since when readings are equal and numbers are large."""
@@ -258,20 +284,19 @@ class Feed:
         large = (scores > _HALF).any(axis=0) | (self._beyond > 0)
         self._doubt = np.where(large, np.where(self._doubt < 0, stamp, self._doubt), -1)
 
-    def _fall_ill(self, sensor: int, stamp: int) -> None:
+    def _fall_ill(self, sensor: int, numbers: Floats, stamp: int) -> None:
         """Keep since when and why a sensor is ill, and make the readings since then holes."""
         illness, cause = self._illness, int(self._illness.cause[sensor])
         since = {SILENT: self._seen, FLAT: self._same}.get(cause, self._doubt)[sensor]
         illness.since[sensor] = since if since >= 0 else stamp
-        illness.reason[sensor] = self._explain(sensor, cause)
+        illness.reason[sensor] = self._explain(sensor, cause, numbers)
         if cause != SILENT:
             back = self._screener.steps_between(int(illness.since[sensor]), stamp)
             self._holes[max(0, len(self._holes) - back) :, sensor] = True
 
-    def _explain(self, sensor: int, cause: int) -> str:
+    def _explain(self, sensor: int, cause: int, numbers: Floats) -> str:
         """Return why a sensor is ill."""
         rules, signals, step = self._rules, self._signals, self._screener.step
-        last, unit = float(signals.last[sensor]), float(rules.habits.unit[sensor])
         if cause == SILENT:
             return sentences.silent(*(sentences.duration(int(each[sensor]), step) for each in (signals.gap, rules.gap)))
         if cause == RANGE:
@@ -279,25 +304,30 @@ class Feed:
         if cause == FLAT:
             longest = rules.longest_run(signals.last)
             run, usual = (sentences.duration(int(each[sensor]), step) for each in (signals.run, longest))
-            return sentences.stuck(last, run, usual)
-        place = cause - FIRST_LASTING
-        value = float(signals.lasting()[place, sensor])
-        scale = (*(each for each in rules.scales for _ in range(2)), rules.scales.slow, rules.scales.fast)
-        while_ = sentences.duration((*scale, rules.scales.slow, rules.scales.slow)[place], step)
-        if place < 6:
-            return sentences.biased(unit * (value if place % 2 == 0 else -value), while_)
-        if place == 6:
-            return sentences.mismatched(unit * value, while_)
-        if place < 9:
-            return sentences.trembling(unit * value, unit * float(rules.habits.change[sensor]), while_)
-        return sentences.still(while_)
+            return sentences.stuck(float(signals.last[sensor]), run, usual)
+        name = LASTING[cause - FIRST_LASTING]
+        scale, kind = name.split()[0], name.split()[-1]
+        while_ = sentences.duration(getattr(rules.scales, scale, rules.scales.slow), step)
+        number, unit = float(numbers[cause - FIRST_LASTING, sensor]), float(rules.habits.unit[sensor])
+        if kind == "tremble":
+            return sentences.trembling(number, while_)
+        if kind == "still":
+            return sentences.still(while_)
+        if kind == "unlike":
+            return sentences.unlike(while_)
+        if kind == "mismatch":
+            return sentences.mismatched(number, while_)
+        return sentences.biased(None if scale == "long" else unit * number, kind, while_)
 
-    def _judge_suspects(self, judged: _Judged, large: Mask) -> None:
-        """Flag sensors whose lasting numbers are as large as on the strangest days of the training."""
-        for sensor in np.flatnonzero(large.any(axis=0) & ~self._illness.ill).tolist():
-            if not np.isnan(judged.readings[sensor]):
-                cause = FIRST_LASTING + int(large[:, sensor].argmax())
-                judged.add(sensor, TESTS[cause], SUSPECT, self._explain(sensor, cause))
+    def _judge_suspects(self, judged: _Judged, numbers: Floats, repeating: Mask) -> None:
+        """Flag sensors that look as on the strangest days of the training, or repeat their reading for long."""
+        arrived = ~np.isnan(judged.readings) & ~self._illness.ill
+        large = numbers > self._rules.lasting_suspect
+        for sensor in np.flatnonzero(large.any(axis=0) & arrived).tolist():
+            cause = FIRST_LASTING + int(large[:, sensor].argmax())
+            judged.add(sensor, TESTS[cause], SUSPECT, self._explain(sensor, cause, numbers))
+        for sensor in np.flatnonzero(repeating & arrived).tolist():
+            judged.add(sensor, TESTS[FLAT], SUSPECT, self._explain(sensor, FLAT, numbers))
 
     # The result
 

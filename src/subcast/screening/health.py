@@ -17,15 +17,14 @@ FIRST_LASTING = 4
 """A sensor may be silent, out of range, stuck, or ill by one of the lasting numbers (this plus its place)."""
 
 _LASTING_STATES = {
-    "fast": "biased",
-    "slow": "biased",
-    "day": "drifting",
+    "above": "biased",
+    "below": "biased",
     "mismatch": "biased",
+    "unlike": "stuck",
     "tremble": "noisy",
-    "long": "noisy",
     "still": "stuck",
 }
-STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name.split()[0]] for name in LASTING))
+STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name.split()[-1]] for name in LASTING))
 """The state of a sensor by what it suffers from."""
 
 TESTS = (

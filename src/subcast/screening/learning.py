@@ -1,8 +1,9 @@
-"""Learn the limits of each sensor from its training readings: how far its numbers went on all days but the strangest.
+"""Learn the limits of each sensor from its training readings: how far its numbers went, and how far they may yet go.
 
-The training is replayed, the largest value of every number is noted for each day, and the limit is the largest of
-these days, times a margin. Days that stand apart from all the others are left out: a sensor that was stuck for a week
-of the training does not get the right to be stuck for a week.
+The training is replayed and the largest value of every number is noted for each day. A limit is the largest value of
+all days times a margin. The margin tells how far one half of the training went beyond the other, over all sensors. Days
+that stand far apart from all the others are left out: a sensor that was stuck for a week of the training does not get
+the right to be stuck for a week.
 """
 
 from __future__ import annotations
@@ -10,25 +11,38 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subcast.screening.rules import Rules
-from subcast.screening.signals import Floats, Habits, Mask, Scales, Signals, Whole
+from subcast.screening.signals import LASTING, N_LEVELS, Arrival, Floats, Habits, Mask, Scales, Signals, Whole, follow
 from subcast.screening.virtual import VirtualSensors
 
 CLIP = 8.0
 """Deviations from the usual value, in spreads, beyond this count as this in what they say about other sensors."""
 
-_MARGIN = 1.15  # over the largest value of the training
-_APART = 1.3  # ratio to the next smaller day from which days stand apart
-_FEW_DAYS = 0.04  # of the days may stand apart
-_SUSPECT = 0.98  # quantile of the days' largest values from which a number is suspect
-_LEAST_DIFFERENCE = 0.5  # spreads: smaller differences cost little
-_LEAST_LEVEL = 0.25
+MATTERS = 1.0
+"""Differences from what the other sensors say, in spreads, below which a stuck sensor costs little for a while."""
+
+_RIDGE = 0.05  # of the mean variance
+_APART = 2.0  # ratio to the next smaller day from which days stand apart
+_FEW_DAYS = 0.03  # of the days may stand apart
+_RATE, _SUSPECT_RATE = 0.02, 1.0  # how often a month each number of a sensor may exceed its limits
+_FURTHER = 2.0  # times the largest value of the training: no limit is higher
+_MOST_TAIL = 10
+_TAIL = 0.1  # of the days show how far the others may go
+_HEAVIEST = 0.5  # exponent of a tail
+_FEWEST = 5  # days without which there is no limit
+_LEAST_DIFFERENCE = 1.0  # spreads: smaller differences cost little
+_LEAST_LASTING = (0.8, 0.8, 0.6, 0.6, 0.5, 0.5, 1.2, 0.3, 1.2, 1.2, 1.2)  # in the order of LASTING
+_MOST_LASTING = (1e33, 1e33, 1e33, 1e33, 2.0, 2.0, 4.0, 1e33, 4.0, 4.0, 1e33)
+_NEAREST = 1e-3
 _REST_SHARE = 0.05  # of the readings are equal to the value at which a sensor rests
 _ASLEEP, _AWAKE = 0.95, 0.5  # share of readings at rest when a sensor sleeps, and when it is awake
 _RUN_MARGIN, _RUN_APART = 1.5, 2.0
 _LEAST_RUN, _LEAST_GAP = 2, 2
 _NONE = 1e30  # a limit that nothing exceeds
+_CALMEST = 0.25  # of its mean movement: a sensor is never taken for calmer than this
+_HALF_WIDTH = 1 / 24  # of a day, over which movements are averaged
 
 
 class Training(NamedTuple):
@@ -39,7 +53,7 @@ class Training(NamedTuple):
     readings
         [t, n] in raw units, NaN where there is none
     deviations
-        [t, n] from the usual values, in normalized units
+        [t, n] from the usual values, in units of each sensor's spread
     rows
         [t], the row of the profile of each step
     n_rows
@@ -47,7 +61,7 @@ class Training(NamedTuple):
     slots
         steps of a day; 1 if they are not known
     unit
-        [n], the spread of each sensor in raw units
+        [n], the spread of each sensor
     """
 
     readings: Floats
@@ -58,57 +72,104 @@ class Training(NamedTuple):
     unit: Floats
 
 
-def learn_rules(training: Training, virtual: VirtualSensors) -> Rules:
-    """Return the limits that the training suggests."""
+class Learned(NamedTuple):
+    """What the training says: the limits, and what the sensors say about each other now and over each scale."""
+
+    rules: Rules
+    virtual: tuple[VirtualSensors, ...]
+
+
+def learn(training: Training) -> Learned:
+    """Return the limits that the training suggests, and the regressions of each sensor on the others."""
+    training = training._replace(deviations=_without_base(training))
     rest, sleepy = _rests(training)
     asleep = sleepy[training.rows] & (training.readings == rest)
-    differences = all_differences(training.deviations, virtual)
-    differences[asleep] = np.nan
     scales = Scales.of(training.slots)
+    days = np.arange(len(asleep)) // (2 * scales.long)
+    now = VirtualSensors.fit(np.clip(training.deviations, -CLIP, CLIP), _RIDGE)
+    differences = all_differences(np.clip(training.deviations, -CLIP, CLIP), now)
+    differences[asleep] = np.nan
     memory = _memory(differences)
-    changes = differences[1:] - memory * differences[:-1]
-    changes = np.concatenate([np.full((1, changes.shape[1]), np.nan), changes])
-    days = np.arange(len(differences)) // scales.day
+    changes = _changes(differences, memory)
     by_day = np.stack([_daily(each, days) for each in (differences, -differences, changes, -changes)])  # [4, d, n]
-    instant = np.stack([np.maximum(_MARGIN * _largest(each), _LEAST_DIFFERENCE) for each in by_day])
+    movements = _movements(training, asleep)
+    activity = _usual_size(movements, training)
     habits = Habits(
-        memory,
-        -instant[1] / _MARGIN,
-        instant[0] / _MARGIN,
-        np.maximum(instant[2], instant[3]) / _MARGIN,
-        _mean(np.abs(differences)),
-        np.sqrt(_mean(changes**2)),
-        _mean(np.where(asleep[1:], np.nan, np.abs(np.diff(training.readings, axis=0))) / training.unit),
         training.unit,
+        memory,
+        -_largest(_daily(-training.deviations, days)),
+        _largest(_daily(training.deviations, days)),
+        _mean(movements / activity[training.rows]),
+        activity,
+        _usual_size(np.abs(changes), training),
+        _usual_size(np.abs(differences), training),
     )
-    lasting, lasting_suspect = _lasting_limits(training.readings, differences, asleep, habits, scales, days)
+    replayed, levels = _replay(training, differences, asleep, habits, scales, days)
     run, rest_run = _longest_runs(training.readings, rest, asleep)
-    return Rules(
+    differing_run = _longest_differing_runs(training.readings, differences, asleep)
+    rules = Rules(
         habits,
         scales,
-        instant,
-        np.stack([np.maximum(_quantile(each), _LEAST_DIFFERENCE) for each in by_day]),
-        lasting,
-        lasting_suspect,
+        *_limits(by_day, np.full(len(by_day), _LEAST_DIFFERENCE), np.full(len(by_day), 1e33)),
+        *_limits(replayed, np.array(_LEAST_LASTING), np.array(_MOST_LASTING)),
         rest,
         sleepy,
         run,
         rest_run,
+        differing_run,
         _longest_gaps(training.readings, scales),
     )
+    return Learned(rules, (now, *levels))
+
+
+# Replaying the training
+
+
+def _without_base(training: Training) -> Floats:
+    """Return the deviations without their mean of about the last week, [t, n]."""
+    scales, deviations = Scales.of(training.slots), training.deviations.copy()
+    base = np.zeros(deviations.shape[1])
+    everyone = np.ones(len(base), dtype=bool)
+    for step in range(len(deviations)):
+        deviations[step] -= base
+        base = follow(base, deviations[step], everyone, scales)
+    return deviations
+
+
+def _replay(
+    training: Training, differences: Floats, asleep: Mask, habits: Habits, scales: Scales, days: Whole
+) -> tuple[Floats, tuple[VirtualSensors, ...]]:
+    """Return the largest lasting numbers of each day [11, d, n], and the regressions over each scale."""
+    signals = Signals(habits, scales)
+    nobody = np.zeros(len(habits.unit), dtype=bool)
+    smooth = np.empty((len(days), *signals.smooth.shape))
+    for step in range(len(days)):
+        readings, row = training.readings[step], int(training.rows[step])
+        arrival = Arrival(readings, training.deviations[step], differences[step], asleep[step], row)
+        signals.advance(arrival, nobody, ~nobody)
+        signals.believe(differences[step], ~nobody)
+        smooth[step] = signals.smooth
+    virtual = tuple(VirtualSensors.fit(smooth[:, scale], _RIDGE) for scale in range(N_LEVELS))
+    known = ~np.isnan(training.deviations) & ~asleep
+    for scale in range(N_LEVELS):
+        smooth[:, scale] = all_differences(smooth[:, scale], virtual[scale])
+    numbers = []
+    for number in range(len(LASTING)):
+        signals.smooth = smooth.transpose(1, 0, 2).reshape(smooth.shape[1], -1)
+        numbers.append(signals.lasting(signals.levels)[number].reshape(smooth.shape[0], -1))
+    return np.stack([_daily(np.where(known, each, np.nan), days) for each in numbers]), virtual
 
 
 def all_differences(deviations: Floats, virtual: VirtualSensors) -> Floats:
     """Return the differences of all steps [t, n]; all sensors with a reading are trusted."""
     known = ~np.isnan(deviations)
-    clipped = np.clip(deviations, -CLIP, CLIP)
     result = np.full(deviations.shape, np.nan)
     _, group = np.unique(np.packbits(known, axis=1), axis=0, return_inverse=True)
     order = np.argsort(group.ravel(), kind="stable")
     for steps in np.split(order, np.cumsum(np.bincount(group.ravel()))[:-1]):
         mask = known[steps[0]]
         if mask.any():
-            result[steps] = virtual.differences(clipped[steps], mask)
+            result[steps] = virtual.differences(deviations[steps], mask)
     return result
 
 
@@ -120,35 +181,84 @@ def _memory(differences: Floats) -> Floats:
     return np.clip(np.divide(product, square, out=np.zeros_like(square), where=square > 0), 0.0, 0.99)
 
 
-def _lasting_limits(
-    readings: Floats, differences: Floats, asleep: Mask, habits: Habits, scales: Scales, days: Whole
-) -> tuple[Floats, Floats]:
-    """Return the limits and the suspect limits of the lasting numbers, by replaying the training."""
-    signals = Signals(habits, scales)
-    nobody = np.zeros(readings.shape[1], dtype=bool)
-    largest: list[Floats] = []
-    day = -1
-    for step in range(len(readings)):
-        signals.advance(readings[step], differences[step], asleep[step], nobody)
-        signals.believe(differences[step], ~nobody)
-        numbers = signals.lasting()
-        if days[step] != day:
-            day = days[step]
-            largest.append(numbers)
-        else:
-            largest[-1] = np.maximum(largest[-1], numbers)
-    by_day = np.stack(largest, axis=1)  # [10, d, n]
-    least = np.array([_LEAST_LEVEL] * 8 + [_LEAST_LEVEL, 0.0])[:, None]
-    return (
-        np.maximum(_MARGIN * np.stack([_largest(each) for each in by_day]), least),
-        np.maximum(np.stack([_quantile(each) for each in by_day]), least),
+def _changes(differences: Floats, memory: Floats) -> Floats:
+    """Return how much each difference changed since the step before, [t, n]; NaN at the first."""
+    changes = np.full(differences.shape, np.nan)
+    changes[1:] = differences[1:] - memory * differences[:-1]
+    return changes
+
+
+def _movements(training: Training, asleep: Mask) -> Floats:
+    """Return how much each sensor moved from step to step, [t, n]; NaN at the first step and where it slept."""
+    moved = np.abs(np.diff(training.readings, axis=0, prepend=np.nan)) / training.unit
+    return np.where(asleep, np.nan, moved)
+
+
+def _usual_size(sizes: Floats, training: Training) -> Floats:
+    """Return the mean of sizes [t, n] in each row of the profile, over an hour before and after, [rows, n]."""
+    known = ~np.isnan(sizes)
+    total, count = (np.zeros((training.n_rows, sizes.shape[1])) for _ in range(2))
+    np.add.at(total, training.rows, np.where(known, sizes, 0.0))
+    np.add.at(count, training.rows, known)
+    around = training.slots if training.slots > 1 and training.n_rows % training.slots == 0 else training.n_rows
+    reach = min(round(_HALF_WIDTH * around), (around - 1) // 2) if training.slots > 1 else 0
+    total, count = (_around(table, around, reach) for table in (total, count))
+    mean = np.where(known.any(axis=0), _mean(sizes), 1.0)
+    by_row = np.divide(total, count, out=np.broadcast_to(mean, total.shape).copy(), where=count > 0)
+    least = np.where(mean > 0, _CALMEST * mean, 1.0)
+    return np.maximum(by_row, least)
+
+
+def _around(table: Floats, around: int, reach: int) -> Floats:
+    """Return the sum over each row and the rows up to `reach` before and after it, in cycles of `around` rows."""
+    cycles = table.reshape(-1, around, table.shape[1])
+    shifted = [np.roll(cycles, shift, axis=1) for shift in range(-reach, reach + 1)]
+    return np.asarray(np.sum(shifted, axis=0).reshape(table.shape))
+
+
+# Limits
+
+
+def _limits(by_day: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Return the limits and the suspect limits [k, n] of numbers by their largest values of each day [k, d, n]."""
+    open_ended = by_day / (1 - np.minimum(by_day / most[:, None, None], 1 - _NEAREST))
+    limits, suspect = (
+        np.stack([rare_level(each, rate / 30) for each in open_ended]) for rate in (_RATE, _SUSPECT_RATE)
     )
+    furthest = np.stack([_largest(each) for each in open_ended])
+    limits = np.minimum(limits, _FURTHER * furthest)
+    return tuple(np.maximum(each / (1 + each / most[:, None]), least[:, None]) for each in (limits, suspect))  # type: ignore[return-value]
+
+
+def rare_level(by_day: Floats, chance: float) -> Floats:
+    """Return the level that the largest value of a day exceeds with a given chance, for each sensor [n].
+
+    Where the training is too short to show it, the level is extrapolated along the tail of the days' values, from the
+    tenth of the days with the largest ones (at most ten days). The exponent of the tail is the mean of the sensor's own
+    and the median one.
+    """
+    known = ~np.isnan(by_day)
+    days = known.sum(axis=0)
+    count = np.clip(np.round(_TAIL * days), 1, _MOST_TAIL).astype(np.int64)
+    ordered = -np.sort(np.where(known, -by_day, np.inf), axis=0)  # the largest first
+    start = _pick(ordered, count)
+    inner = np.maximum(count // 4, 1)
+    ratio = np.maximum(_pick(ordered, inner), 1e-9) / np.maximum(start, 1e-9)
+    exponent = np.clip(np.log(ratio) / np.log(np.maximum(count / inner, 1.5)), 0.0, _HEAVIEST)
+    usable = days >= _FEWEST
+    exponent = (exponent + (np.median(exponent[usable]) if usable.any() else 0.0)) / 2
+    beyond = np.maximum(count / np.maximum(days * chance, 1e-9), 1.0)
+    return np.where(usable & (start > 0), start * beyond**exponent, np.where(usable, 0.0, _NONE))
+
+
+def _pick(ordered: Floats, place: Whole) -> Floats:
+    """Return the value at a place (from 1) of each column."""
+    return np.take_along_axis(ordered, np.minimum(place, len(ordered))[None] - 1, axis=0)[0]
 
 
 def _daily(numbers: Floats, days: Whole) -> Floats:
     """Return the largest number of each day, [d, n]; NaN for a day without one."""
-    first = np.flatnonzero(np.diff(days, prepend=-1))
-    return np.fmax.reduceat(numbers, first, axis=0)
+    return np.fmax.reduceat(numbers, np.flatnonzero(np.diff(days, prepend=-1)), axis=0)
 
 
 def _largest(by_day: Floats) -> Floats:
@@ -167,16 +277,6 @@ def _last_usual(ordered: Floats, apart: float, few: int) -> int:
         if ordered[place] > apart * max(ordered[place - 1], 0.0) and ordered[place] > 0:
             return place - 1
     return len(ordered) - 1
-
-
-def _quantile(by_day: Floats) -> Floats:
-    """Return the value that only strange days exceed, for each sensor; large if there is none."""
-    known = ~np.isnan(by_day)
-    filled = np.where(known, by_day, -np.inf)
-    count = known.sum(axis=0)
-    place = len(by_day) - count + np.floor(_SUSPECT * np.maximum(count - 1, 0)).astype(np.int64)
-    ordered = np.sort(filled, axis=0)
-    return np.where(count > 0, np.take_along_axis(ordered, np.minimum(place, len(by_day) - 1)[None], axis=0)[0], _NONE)
 
 
 def _mean(values: Floats) -> Floats:
@@ -222,7 +322,20 @@ def _longest_runs(readings: Floats, rest: Floats, asleep: Mask) -> tuple[Whole, 
     return run, np.maximum(run, rest_run)
 
 
-def _longest(lengths: Whole) -> int:
+def _longest_differing_runs(readings: Floats, differences: Floats, asleep: Mask) -> Whole:
+    """Return the longest possible runs of equal readings that are not what the other sensors say, [n]."""
+    longest = np.zeros(readings.shape[1], dtype=np.int64)
+    for sensor in range(readings.shape[1]):
+        awake = ~np.isnan(readings[:, sensor]) & ~asleep[:, sensor]
+        values = readings[awake, sensor]
+        starts = np.diff(values, prepend=np.nan) != 0
+        lengths = np.arange(len(values)) - np.maximum.accumulate(np.where(starts, np.arange(len(values)), 0))
+        differs = np.abs(differences[awake, sensor]) > MATTERS
+        longest[sensor] = _longest(lengths[differs & (lengths > 0)])
+    return longest
+
+
+def _longest(lengths: NDArray[np.int64]) -> int:
     """Return the longest possible length by the lengths seen, without those that stand apart."""
     seen = np.unique(lengths).astype(np.float64)
     if not seen.size:
@@ -236,9 +349,8 @@ def _longest_gaps(readings: Floats, scales: Scales) -> Whole:
     """Return the longest gap after which a sensor is not yet dead, [n]: no more than a day, unless that is usual."""
     longest = np.zeros(readings.shape[1], dtype=np.int64)
     for sensor in range(readings.shape[1]):
-        places = np.flatnonzero(~np.isnan(readings[:, sensor]))
-        gaps = np.diff(places) - 1
+        gaps = np.diff(np.flatnonzero(~np.isnan(readings[:, sensor]))) - 1
         gaps = gaps[gaps > 0]
         if gaps.size:
-            longest[sensor] = min(_longest(gaps), max(scales.day, 3 * int(np.median(gaps))))
+            longest[sensor] = min(_longest(gaps), max(2 * scales.long, 3 * int(np.median(gaps))))
     return np.maximum(longest, _LEAST_GAP)

@@ -12,6 +12,8 @@ from subcast.storage import fields
 from subcast.storage.state import State
 
 _LARGEST = 1e30
+_LIMITS = ("instant", "instant_suspect", "lasting", "lasting_suspect")
+_COUNTS = ("run", "rest_run", "differing_run", "gap")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +27,13 @@ class Rules:
     instant, instant_suspect
         [4, n], limits of the numbers in `INSTANT`
     lasting, lasting_suspect
-        [10, n], limits of the numbers in `LASTING`
+        [11, n], limits of the numbers in `LASTING`
     rest
         [n], the reading at which a sensor rests (0 of a solar plant at night); NaN if it has none
     sleepy
         [rows of the cycle, n], when it rests nearly always, though not at all times
-    run, rest_run
-        [n], longest possible run of equal readings, elsewhere and at rest
+    run, rest_run, differing_run
+        [n], longest possible run of equal readings: elsewhere, at rest, and where other sensors say something else
     gap
         [n], longest gap after which a sensor is not yet dead
     """
@@ -46,6 +48,7 @@ class Rules:
     sleepy: Mask
     run: Whole
     rest_run: Whole
+    differing_run: Whole
     gap: Whole
 
     def longest_run(self, readings: Floats) -> Whole:
@@ -55,29 +58,35 @@ class Rules:
     def state(self) -> State:
         """Return the state to save."""
         arrays: dict[str, NDArray[np.generic]] = {name: getattr(self.habits, name) for name in Habits._fields}
-        names = ("instant", "instant_suspect", "lasting", "lasting_suspect", "rest", "sleepy", "run", "rest_run", "gap")
+        names = (*_LIMITS, "rest", "sleepy", *_COUNTS)
         arrays |= {name: getattr(self, name) for name in names}
         return State({"scales": list(self.scales)}, arrays)
 
     @classmethod
     def from_state(cls, state: State, n: int, rows: int) -> Rules:
         """Return the rules of n sensors saved in `state`."""
+        tables = ("activity", "change", "size")
+        shapes = {name: [rows, n] if name in tables else [n] for name in Habits._fields}
         habits = {
-            name: fields.array(state, name, np.float64, [n], low=-_LARGEST, high=_LARGEST) for name in Habits._fields
+            name: fields.array(state, name, np.float64, shape, low=-_LARGEST, high=_LARGEST)
+            for name, shape in shapes.items()
         }
+        for name in ("unit", *tables):
+            if (habits[name] <= 0).any():
+                raise state.damaged(f"its {name} must be above 0")
         limits = {
             f"{kind}{suspect}": fields.array(state, f"{kind}{suspect}", np.float64, [count, n], low=0, high=_LARGEST)
             for kind, count in (("instant", len(INSTANT)), ("lasting", len(LASTING)))
             for suspect in ("", "_suspect")
         }
-        counts = {name: fields.array(state, name, np.int64, [n], low=0) for name in ("run", "rest_run", "gap")}
+        counts = {name: fields.array(state, name, np.int64, [n], low=0) for name in _COUNTS}
         with fields.restoring(state):
-            fast, slow, day = (int(steps) for steps in fields.numbers(state, "scales", 3))
-            if not 1 <= min(fast, slow, day) <= max(fast, slow, day) <= fields.MOST:
+            fast, slow, long = (int(steps) for steps in fields.numbers(state, "scales", 3))
+            if not 1 <= min(fast, slow, long) <= max(fast, slow, long) <= fields.MOST:
                 raise ValueError("its scales must be at least 1")
         return cls(
             Habits(**habits),
-            Scales(fast, slow, day),
+            Scales(fast, slow, long),
             **limits,
             rest=fields.array(state, "rest", np.float64, [n], missing=True),
             sleepy=fields.array(state, "sleepy", np.bool_, [rows, n]),

@@ -16,10 +16,10 @@ from subcast.errors import DataError, InputError
 from subcast.limits import Limits, check_limit_names
 from subcast.limits_learning import learn_limits
 from subcast.screening.feed import Feed, ScreenedStep
-from subcast.screening.learning import Training, learn_rules
+from subcast.screening.learning import Training, learn
 from subcast.screening.rules import Rules
 from subcast.screening.screened import Episode, Screened
-from subcast.screening.signals import Floats, Mask, Whole
+from subcast.screening.signals import N_LEVELS, Floats, Mask, Whole
 from subcast.screening.virtual import VirtualSensors
 from subcast.series import Series
 from subcast.storage import fields, folders
@@ -32,7 +32,6 @@ from subcast.windows import Windows
 
 KIND = "screener"
 _BESIDE = r"wrapper(\.json|-.*)|screener-.*"
-_RIDGE = 0.05
 _SHARE = 0.25
 
 
@@ -49,7 +48,7 @@ class Screener:
     normalizer
         usual values and spreads
     virtual
-        what each sensor should read by the others
+        what each sensor should read by the others: now, and smoothed over each scale
     rules
         limits of all other tests
     step
@@ -81,7 +80,7 @@ class Screener:
     variables: tuple[str, ...]
     limits: Limits
     normalizer: Normalizer
-    virtual: VirtualSensors
+    virtual: tuple[VirtualSensors, ...]
     rules: Rules
     step: int | None
     zone: str | None
@@ -118,23 +117,22 @@ class Screener:
         limits = robust.limits_ or learn_limits(series.values, series.variables)
         readings = np.where(limits.causes(values) > 0, np.nan, values)
         rows = _rows(fitted.normalizer, series.wall_times, len(series))
-        deviations = _deviations(fitted.normalizer, readings, rows)
-        virtual = VirtualSensors(_covariance(robust, deviations), _RIDGE)
+        unit = fitted.normalizer.spread_of(np.arange(fitted.n))
         training = Training(
             readings,
-            deviations,
+            (readings - fitted.normalizer.center[rows]) / unit,
             rows,
             len(fitted.normalizer.center),
             fitted.normalizer.cycle.slots,
-            fitted.normalizer.levels[1].astype(np.float64),
+            unit,
         )
-        step = metadata.step
+        step, learned = metadata.step, learn(training)
         return cls(
             series.variables,
             limits,
             fitted.normalizer,
-            virtual,
-            learn_rules(training, virtual),
+            learned.virtual,
+            learned.rules,
             None if step is None else int(step.astype(np.int64)),
             metadata.zone,
             fitted.lookback,
@@ -225,7 +223,8 @@ class Screener:
         """Return how many steps lie between two stamps."""
         return last - first if self.step is None else max(round((last - first) / self.step), 0)
 
-    def _row(self, stamp: int) -> int:
+    def row(self, stamp: int) -> int:
+        """Return the row of the profile at a time."""
         if self.step is None or self.normalizer.cycle.length == 1:
             return 0
         wall = wall_clock(np.array([stamp], dtype="datetime64[ns]"), self.zone)
@@ -233,27 +232,22 @@ class Screener:
 
     def deviations(self, readings: Floats, stamp: int) -> Floats:
         """Return readings of a step [n] as deviations from the usual values."""
-        row = self._row(stamp)
-        return np.asarray((readings - self._center[row]) / self._spread[row])
+        return np.asarray((readings - self._center[self.row(stamp)]) / self.rules.habits.unit)
 
     def expected(self, readings: Floats, differences: Floats, stamp: int) -> Floats:
         """Return what the other sensors say and its bounds in raw units, [3, n]."""
-        spread = self._spread[self._row(stamp)]
+        unit = self.rules.habits.unit
         above, below = self.rules.instant[0], self.rules.instant[1]
-        middle = readings - differences * spread
-        return np.stack([middle, middle - below * spread, middle + above * spread])
+        middle = readings - differences * unit
+        return np.stack([middle, middle - below * unit, middle + above * unit])
 
     def sleeps(self, readings: Floats, stamp: int) -> Mask:
         """Return which sensors rest, as usual at this time, [n]."""
-        return np.asarray(self.rules.sleepy[self._row(stamp)] & (readings == self.rules.rest))
+        return np.asarray(self.rules.sleepy[self.row(stamp)] & (readings == self.rules.rest))
 
     @cached_property
     def _center(self) -> Floats:
         return self.normalizer.center.astype(np.float64)
-
-    @cached_property
-    def _spread(self) -> Floats:
-        return self.normalizer.spread.astype(np.float64)
 
     # Saving
 
@@ -273,13 +267,13 @@ class Screener:
             "zone": self.zone,
             "lookback": self.lookback,
             "share": self.share,
-            "ridge": self.virtual.ridge,
+            "ridges": [each.ridge for each in self.virtual],
             "source": self.source,
         }
         joined = State.join(
             facts, limits=self.limits.state(), normalizer=self.normalizer.state(), rules=self.rules.state()
         )
-        joined.arrays["covariance"] = self.virtual.covariance
+        joined.arrays["covariances"] = np.stack([each.covariance for each in self.virtual])
         return joined
 
     def save(self, folder: str | Path) -> None:
@@ -303,10 +297,11 @@ class Screener:
         if not n:
             raise state.damaged("it has no variables")
         normalizer = Normalizer.from_state(state.needed_part("normalizer"), n)
-        covariance = fields.array(state, "covariance", np.float64, [n, n])
+        covariances = fields.array(state, "covariances", np.float64, [1 + N_LEVELS, n, n])
         with fields.restoring(state):
             zone = checked_zone(fields.optional_text(state, "zone"))
-            virtual = VirtualSensors(covariance, fields.number(state, "ridge", 1e-6))
+            ridges = fields.numbers(state, "ridges", 1 + N_LEVELS)
+            virtual = tuple(VirtualSensors(each, ridge) for each, ridge in zip(covariances, ridges, strict=True))
         return cls(
             variables,
             Limits.from_state(state.needed_part("limits"), variables),
@@ -376,18 +371,3 @@ def _rows(normalizer: Normalizer, times: NDArray[np.datetime64] | None, steps: i
     if times is None or normalizer.cycle.length == 1:
         return np.zeros(steps, dtype=np.int64)
     return normalizer.cycle.rows[normalizer.cycle.positions(times)]
-
-
-def _deviations(normalizer: Normalizer, readings: Floats, rows: Whole) -> Floats:
-    center, spread = normalizer.center.astype(np.float64), normalizer.spread.astype(np.float64)
-    return np.asarray((readings - center[rows]) / spread[rows])
-
-
-def _covariance(robust: SubsetForecaster, deviations: Floats) -> Floats:
-    """Return the covariance of the sensors at the same step, from the moments of the wrapper's regression."""
-    moments, everyone = robust.fitted_.moments, np.arange(deviations.shape[1])
-    if moments is not None:
-        covariance = moments.block(0, everyone, everyone).astype(np.float64)
-        return np.asarray((covariance + covariance.T) / 2)
-    filled = np.nan_to_num(np.clip(deviations, -8, 8))
-    return np.asarray(filled.T @ filled / max(len(filled), 1))

@@ -74,20 +74,25 @@ def jumped(reading: float, before: float) -> str:
     return f"jumped from {number(before)} to {number(reading)} while the other sensors did not"
 
 
-def biased(difference: float, while_: str) -> str:
-    """Say that a sensor has been too high or too low for a while."""
-    side = "above" if difference > 0 else "below"
-    return f"has been {number(abs(difference))} {side} what the other sensors say, on average over {while_}"
+def biased(difference: float | None, side: str, while_: str) -> str:
+    """Say that a sensor has been too high or too low for a while, by how much if that is known."""
+    by = "" if difference is None else f"{number(difference)} "
+    return f"has been {by}{side} what the other sensors say for about {while_}"
 
 
-def mismatched(difference: float, while_: str) -> str:
+def mismatched(times: float, while_: str) -> str:
     """Say that a sensor does not follow the others."""
-    return f"has differed from what the other sensors say by {number(difference)} on average over {while_}"
+    return f"has differed from what the other sensors say {times:.1f} times as much as usual for about {while_}"
 
 
-def trembling(change: float, usual: float, while_: str) -> str:
+def unlike(while_: str) -> str:
+    """Say that a sensor does not do what the others do."""
+    return f"has not followed the other sensors for about {while_}: it stays where it is or shows something else"
+
+
+def trembling(times: float, while_: str) -> str:
     """Say that a sensor jumps about."""
-    return f"trembles: it jumps by {number(change)} from reading to reading over {while_}, usually by {number(usual)}"
+    return f"trembles: over {while_} its readings jumped {times:.1f} times as much as usual while the others did not"
 
 
 def swapped(other: str) -> str:

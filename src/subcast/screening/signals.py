@@ -1,4 +1,4 @@
-"""Running numbers about each sensor, by which the tests judge it: equal readings, gaps, smoothed differences.
+"""Running numbers about each sensor, by which the tests judge it: equal readings, gaps, smoothed deviations.
 
 All of them are updated one step at a time and need a few numbers for each sensor. The larger a number, the worse; the
 limits they are compared with are learned from the training (`subcast.screening.learning`).
@@ -20,14 +20,22 @@ INSTANT = ("above", "below", "jump up", "jump down")
 """Judged reading by reading: the difference from what the others say, and its change since the reading before."""
 
 LASTING = (
-    "fast above", "fast below", "slow above", "slow below", "day above", "day below", "mismatch", "tremble",
-    "long tremble", "still",
+    "fast above", "fast below", "slow above", "slow below", "long above", "long below", "long mismatch",
+    "long unlike", "fast tremble", "slow tremble", "still",
 )  # fmt: skip
-"""Judged over a while: smoothed differences, their size, the size of their changes, and too little movement."""
+"""Judged over a while: differences of smoothed readings; clipped differences, their size, whether they undo what the
+others do (as those of a stuck sensor), and their changes, smoothed; and stillness."""
 
-_LEAST_MOVEMENT = 1e-3  # of the sensor's spread: less than this counts as this
-_WHOLE = ("run", "gap", "age")
+N_LEVELS = 2
+"""The deviations are smoothed over so many scales."""
+
+_LEAST_MOVEMENT = 1e-3  # of what is usual: less than this counts as this
+_MOST_SIDE, _MOST_SIZE, _MOST_CHANGE = 2.0, 4.0, 4.0  # times the usual size: more counts as this
+_MOST_BASE, _BASE_DAYS = 2.0, 7.0  # spreads, and days over which the base follows
+_MOST_SAID, _LEAST_SAID = 3.0, 0.2  # spreads, and squares of them
 _STALE = 3  # steps after which the reading before says nothing about a jump
+_FLOATS = ("last", "before", "base", "smooth")
+_WHOLE = ("run", "gap", "age")
 
 
 class Scales(NamedTuple):
@@ -35,43 +43,68 @@ class Scales(NamedTuple):
 
     fast: int
     slow: int
-    day: int
+    long: int
 
     @classmethod
     def of(cls, slots: int) -> Scales:
-        """Return the scales for steps of which `slots` make a day: about half an hour, four hours and a day.
+        """Return the scales for steps of which `slots` make a day: about half an hour, four hours and half a day.
 
         >>> Scales.of(288), Scales.of(24)
-        (Scales(fast=6, slow=48, day=288), Scales(fast=4, slow=12, day=48))
+        (Scales(fast=6, slow=48, long=144), Scales(fast=4, slow=12, long=24))
         """
-        return cls(max(4, round(slots / 48)), max(12, round(slots / 6)), max(48, slots))
+        return cls(max(4, round(slots / 48)), max(12, round(slots / 6)), max(24, round(slots / 2)))
 
 
 class Habits(NamedTuple):
-    """What is usual for the differences of each sensor, [n] each, learned from the training.
+    """What is usual for each sensor, [n] unless it says otherwise, learned from the training.
 
     Attributes
     ----------
+    unit
+        the spread of a sensor's deviations from its usual values, in which all is measured
     memory
         correlation of a difference with the one a step before
     lowest, highest
-        differences beyond these count as these, so that one wild reading does not make a sensor ill
-    widest
-        the same for changes of differences
-    size, change, movement
-        mean size of differences, of their changes (root of the mean square), and of movements
-    unit
-        the sensor's spread, in which movements are measured
+        deviations beyond these count as these, so that one wild reading does not make a sensor ill
+    movement
+        mean size of movements relative to `activity`
+    activity, change, size
+        [rows, n] each: mean size of movements, of changes of differences, and of differences, in each row of the
+        profile: nights are calm
     """
 
+    unit: Floats
     memory: Floats
     lowest: Floats
     highest: Floats
-    widest: Floats
-    size: Floats
-    change: Floats
     movement: Floats
-    unit: Floats
+    activity: Floats
+    change: Floats
+    size: Floats
+
+
+class Arrival(NamedTuple):
+    """The readings of one step, [n] each.
+
+    Attributes
+    ----------
+    readings
+        in raw units, NaN where none arrived or it is out of range
+    deviations
+        from the usual values, in units of the sensor's spread
+    differences
+        from what the other sensors say
+    asleep
+        sensors that rest at this time of day: nothing about them changes
+    row
+        of the profile
+    """
+
+    readings: Floats
+    deviations: Floats
+    differences: Floats
+    asleep: Mask
+    row: int
 
 
 class Signals:
@@ -85,59 +118,65 @@ class Signals:
         [n], how many readings equal to the one before came in a row, and how many steps had no reading
     before, age
         [n], the difference of the last believed reading, and how many steps ago it was
+    base
+        [n], the mean deviation of about the last week, which is taken from deviations: a sensor that changed long ago,
+        or a season, is no fault
     smooth
-        [7, n]: differences smoothed over the three scales, their size, squares of their changes (fast and slow), and
-        movements
+        [9, n]: deviations smoothed over two scales; over the long scale differences and their sizes, relative to usual
+        sizes and clipped, products of differences with what the others say, and squares of the latter; squares of
+        changes, relative and clipped, over two scales; and movements
     """
 
     def __init__(self, habits: Habits, scales: Scales) -> None:
         self.habits, self.scales = habits, scales
         n = len(habits.memory)
-        self.last, self.before = np.full(n, np.nan), np.full(n, np.nan)
+        self.last, self.before, self.base = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
         self.run, self.gap, self.age = (np.zeros(n, dtype=np.int64) for _ in range(3))
-        zero, change = np.zeros(n), habits.change**2
-        self.smooth = np.stack([zero, zero, zero, habits.size, change, change, habits.movement])
-        fast, slow, day = (2 / (1 + steps) for steps in scales)
-        self._rate = np.array([fast, slow, day, slow, fast, slow, slow])[:, None]
+        zero, one = np.zeros(n), np.ones(n)
+        self.smooth = np.stack([zero, zero, zero, one, zero, zero, one, one, habits.movement])
+        fast, slow, long = (2 / (1 + steps) for steps in scales)
+        self._rate = np.array([fast, slow, long, long, long, long, fast, slow, slow])[:, None]
         self._quick = np.maximum(self._rate, 2 / (1 + 2 * scales.fast))
 
     def changes(self, differences: Floats) -> Floats:
         """Return how much each difference changed since the last believed one, [n]; NaN if that was long ago."""
-        recent = self.age < _STALE
-        return np.where(recent, differences - self.habits.memory * self.before, np.nan)
+        return np.where(self.age < _STALE, differences - self.habits.memory * self.before, np.nan)
 
     def instant(self, differences: Floats) -> Floats:
         """Return the instant numbers of a step, [4, n] in the order of `INSTANT`; NaN where there is none."""
         change = self.changes(differences)
         return np.stack([differences, -differences, change, -change])
 
-    def advance(self, readings: Floats, differences: Floats, asleep: Mask, ill: Mask) -> None:
-        """Take in the readings of one step before they are judged.
+    def advance(self, arrival: Arrival, ill: Mask, frozen: Mask) -> None:
+        """Take in the readings of one step.
 
         Parameters
         ----------
-        readings
-            [n], NaN where none arrived or it is out of range
-        differences
-            [n] from what the others say, NaN where there is none
-        asleep
-            [n], sensors that rest at this time of day: nothing about them changes
+        arrival
+            the readings; deviations without `base`
         ill
-            [n], ill sensors: all is smoothed over the fast scale, so that they can recover
+            [n], sensors whose numbers are smoothed less, so that they can recover
+        frozen
+            [n], sensors whose base stays as it is
         """
+        habits, readings = self.habits, arrival.readings
         known = ~np.isnan(readings)
-        awake = known & ~asleep
+        awake = known & ~arrival.asleep
         with np.errstate(invalid="ignore"):
             equal = readings == self.last
-            moved = np.abs(readings - self.last) / self.habits.unit
+            moved = np.abs(readings - self.last) / (habits.unit * habits.activity[arrival.row])
         self.run = np.where(awake, np.where(equal, self.run + 1, 0), self.run)
         self.gap = np.where(known, 0, self.gap + 1)
-        habits, change = self.habits, self.changes(differences)
-        clipped = np.clip(differences, habits.lowest, habits.highest)
-        square = np.clip(change, -habits.widest, habits.widest) ** 2
-        new = np.stack([clipped, clipped, clipped, np.abs(clipped), square, square, moved])
+        relative = arrival.differences / habits.size[arrival.row]
+        square = np.minimum((self.changes(arrival.differences) / habits.change[arrival.row]) ** 2, _MOST_CHANGE**2)
+        deviation = np.clip(arrival.deviations, habits.lowest, habits.highest)
+        side, size = np.clip(relative, -_MOST_SIDE, _MOST_SIDE), np.minimum(np.abs(relative), _MOST_SIZE)
+        said = np.clip(arrival.deviations - arrival.differences, -_MOST_SAID, _MOST_SAID)
+        product = said * np.clip(arrival.differences, -_MOST_SAID, _MOST_SAID)
+        new = np.stack([deviation, deviation, side, size, product, said**2, square, square, moved])
         step = np.where(ill, self._quick, self._rate) * (new - self.smooth)
         self.smooth = np.where(awake & ~np.isnan(step), self.smooth + step, self.smooth)
+        self.base = follow(self.base, arrival.deviations, awake & ~frozen, self.scales)
         self.last = np.where(known, readings, self.last)
 
     def believe(self, differences: Floats, believed: Mask) -> None:
@@ -146,38 +185,52 @@ class Signals:
         self.before = np.where(taken, differences, self.before)
         self.age = np.where(taken, 0, self.age + 1)
 
-    def lasting(self) -> Floats:
-        """Return the lasting numbers, [10, n] in the order of `LASTING`."""
-        fast, slow, day, size, tremble, long_tremble, movement = self.smooth
-        still = 1 / np.maximum(movement, _LEAST_MOVEMENT)
-        return np.stack([fast, -fast, slow, -slow, day, -day, size, np.sqrt(tremble), np.sqrt(long_tremble), still])
-
-    # Resuming
-
-    def state(self) -> dict[str, list[float | None] | list[int]]:
-        """Return the numbers as plain values, None for NaN."""
-        floats = {"last": self.last, "before": self.before, "smooth": self.smooth.ravel()}
-        whole = {name: getattr(self, name).tolist() for name in _WHOLE}
-        return {
-            **{name: [None if value != value else value for value in array.tolist()] for name, array in floats.items()},
-            **whole,
-        }
-
-    def resume(self, state: Mapping[str, Any]) -> None:
-        """Take the numbers that `state` returned; raises ValueError, KeyError or TypeError if they are none."""
-        for name in ("last", "before", "smooth"):
-            shape = getattr(self, name).shape
-            setattr(
-                self,
-                name,
-                np.array([np.nan if value is None else value for value in state[name]], dtype=np.float64).reshape(
-                    shape
-                ),
-            )
-        for name in _WHOLE:
-            setattr(self, name, np.array(state[name], dtype=np.int64).reshape(self.run.shape))
-
     def skip(self, steps: int) -> None:
         """Pass over steps at which nothing at all arrived."""
         self.gap = self.gap + steps
         self.age = self.age + steps
+
+    @property
+    def levels(self) -> Floats:
+        """The deviations smoothed over two scales, [2, n]."""
+        return self.smooth[:N_LEVELS]
+
+    def lasting(self, levels: Floats) -> Floats:
+        """Return the lasting numbers, [11, n] in the order of `LASTING`.
+
+        Parameters
+        ----------
+        levels
+            [2, n], how much the smoothed deviations differ from what those of the other sensors say
+        """
+        fast, slow = levels
+        side, size, product, said, fast_square, slow_square, movement = self.smooth[N_LEVELS:]
+        still = 1 / np.maximum(movement, _LEAST_MOVEMENT)
+        trembles = np.sqrt(fast_square), np.sqrt(slow_square)
+        unlike = -product / (said + _LEAST_SAID)
+        return np.stack([fast, -fast, slow, -slow, side, -side, size, unlike, *trembles, still])
+
+    # Resuming
+
+    def state(self) -> dict[str, list[Any]]:
+        """Return the numbers as plain values, None for NaN."""
+        floats = {name: _plain(getattr(self, name)) for name in _FLOATS}
+        return {**floats, **{name: getattr(self, name).tolist() for name in _WHOLE}}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Take the numbers that `state` returned; raises ValueError, KeyError or TypeError if they are none."""
+        for name in _FLOATS:
+            values = [np.nan if value is None else value for value in state[name]]
+            setattr(self, name, np.array(values, dtype=np.float64).reshape(getattr(self, name).shape))
+        for name in _WHOLE:
+            setattr(self, name, np.array(state[name], dtype=np.int64).reshape(self.run.shape))
+
+
+def follow(base: Floats, deviations: Floats, moving: Mask, scales: Scales) -> Floats:
+    """Return the base after a step with these deviations from it, [n]."""
+    step = np.clip(deviations, -_MOST_BASE, _MOST_BASE) / (_BASE_DAYS * 2 * scales.long)
+    return np.where(moving & ~np.isnan(step), base + step, base)
+
+
+def _plain(array: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in array.ravel().tolist()]

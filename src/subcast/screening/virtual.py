@@ -53,8 +53,20 @@ class VirtualSensors:
         self.ridge = ridge
         self._regular = self.covariance + ridge * np.eye(len(self.covariance))
         self._precision = np.linalg.inv(self._regular)
+        if not (np.diag(self._precision) > 0).all():
+            raise ValueError("the covariance is not one of any readings")
         self._deviation = 1 / np.sqrt(np.diag(self._precision))
         self._reduced: OrderedDict[bytes, _Reduced] = OrderedDict()
+
+    @classmethod
+    def fit(cls, deviations: Floats, ridge: float) -> VirtualSensors:
+        """Return the regressions of deviations [t, n]; a missing one counts as 0, the usual value.
+
+        `ridge` is given as a share of the mean variance.
+        """
+        filled = np.nan_to_num(deviations)
+        covariance = filled.T @ filled / max(len(filled), 1)
+        return cls(covariance, ridge * max(float(np.trace(covariance)) / len(covariance), 1e-6))
 
     @property
     def deviation(self) -> Floats:
