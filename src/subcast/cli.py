@@ -333,6 +333,38 @@ def forecast(
 
 
 @app.command()
+def screen(
+    folder: options.Wrapper,
+    readings: options.ScreenedReadings,
+    output: options.FlagsOutput = None,
+    time: options.TimeColumn = None,
+    id: options.IdColumn = None,
+    value: options.ValueColumn = None,
+    freq: options.Rate = None,
+    key: options.TableKey = None,
+    decimal: options.DecimalMark = None,
+    thousands: options.ThousandsMark = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find readings and sensors that are not to be believed: dead, stuck, biased, drifting, noisy.
+
+    Prints every sensor that is ill at the end of the file, since when and why, and those that were ill before.
+
+    Example: `subcast screen plant readings.csv -o flags.csv`
+    """
+    from subcast.commands.screen import run_screen, show_screened
+
+    table = options.table_options(time, id, value, freq, key, decimal, thousands)
+    screened = run_screen(folder, readings, output=output, table=table)
+    if as_json:
+        _print_json(screened.to_dict())
+        return
+    show_screened(screened)
+    if output is not None:
+        typer.echo(f"flags written to {output}")
+
+
+@app.command()
 def evaluate(
     folder: options.Wrapper,
     data: options.FittedData,

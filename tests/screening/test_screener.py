@@ -11,8 +11,8 @@ from subcast.screening import Screener
 def test_untouched_readings_are_nearly_all_good(hourly):
     screener, test = hourly
     screened = screener.screen(test)
-    assert (screened.flags == 1).mean() > 0.95
-    assert not screened.episodes
+    assert (screened.flags == 1).mean() > 0.9
+    assert len(screened.episodes) <= 2  # of two sensor-months
 
 
 @pytest.mark.parametrize("value", [999999.0, -999.0, np.inf, -np.inf])

@@ -21,6 +21,7 @@ from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.limits import check_limit_names
 from subcast.names import plural
 from subcast.retrieval import ShardedBank
+from subcast.screening import Screener
 from subcast.series import Series
 from subcast.storage.folders import check_folder
 from subcast.subset import Settings, SubsetForecaster
@@ -124,6 +125,7 @@ def run_fit(
         robust.bank = bank
         robust.fit(split.train, split.val)
         robust.save(output)
+        Screener.fit(robust, split.train).save(output)
     return robust
 
 
@@ -197,6 +199,7 @@ def show_fit(robust: SubsetForecaster, data: str, output: Path) -> None:
     folder = shlex.quote(str(output))
     console.print(f"written to {escape(str(output))}\n\n[bold]next[/]")
     console.print(escape(f"  subcast forecast {folder} recent.csv -o forecast.csv --plot forecast.png"))
+    console.print(escape(f"  subcast screen {folder} readings.csv"))
     console.print(escape(f"  subcast evaluate {folder} {shlex.quote(data)} --present 15% --draws 20"))
 
 

@@ -179,6 +179,13 @@ ForecastLevels = Annotated[
     Option("--level", help="Level of the prediction intervals, as fitted by default; may be given several times."),
 ]
 
+# subcast screen
+
+ScreenedReadings = Annotated[Path, Argument(help=f"File of readings to screen ({_TABLE_FILE}), wide or long.")]
+FlagsOutput = Annotated[
+    Path | None, Option("--output", "-o", help="Write the flag of every reading (QARTOD) to this .csv file.")
+]
+
 # subcast evaluate
 
 FittedData = Annotated[

@@ -14,7 +14,7 @@ from subcast.limits import BAD, GOOD, MISSING, SUSPECT
 from subcast.screening import sentences
 from subcast.screening.health import FIRST_LASTING, FLAT, NOTHING, RANGE, SILENT, STATES, TESTS, Causes, Health, Illness
 from subcast.screening.learning import CLIP, MATTERS
-from subcast.screening.signals import LASTING, Arrival, Floats, Mask, Signals
+from subcast.screening.signals import LASTING, N_LEVELS, Arrival, Floats, Mask, Signals
 
 if TYPE_CHECKING:
     from subcast.screening.screener import Screener
@@ -24,6 +24,8 @@ Reason = tuple[str, int, str]
 """A test, the flag that it gave, and a sentence."""
 
 _HALF = 0.5  # of a limit: since when a number was that large, the sensor is in doubt
+_CROWD = 0.6  # of a limit: if more sensors than may be screened at once are beyond this, it is an event
+_SURELY = 3  # times the longest usual run: a sensor is stuck even if it reads what the others say
 _HEALTHY = 0.7  # of a limit: an ill sensor below that looks healthy
 _OVERRIDES = (None, "good", "bad")
 
@@ -233,7 +235,7 @@ class Feed:
         numbers, scores, found = self._cross_check()
         longest = rules.longest_run(signals.last)
         differs = np.abs(arrival.differences) > MATTERS
-        stuck = (signals.run > 2 * longest) | (differs & (signals.run > rules.differing_run))
+        stuck = (signals.run > _SURELY * longest) | (differs & (signals.run > rules.differing_run))
         cause = np.where(stuck, FLAT, found)
         cause = np.where(self._beyond > _HALF, RANGE, cause)
         cause = np.where(signals.gap > rules.gap, SILENT, cause).astype(np.int8)
@@ -275,6 +277,8 @@ class Feed:
             found = found.copy()
             found[sensor] = FIRST_LASTING + int(scores[:, sensor].argmax())
             trusted[sensor] = False
+        if np.count_nonzero((scores[: 2 * N_LEVELS].max(axis=0) > _CROWD) & trusted) > screener.most_at_once:
+            found = before
         return numbers, scores, np.where(found != before, found, NOTHING).astype(np.int8)
 
     def _note_times(self, arrived: Mask, scores: Floats, stamp: int) -> None:

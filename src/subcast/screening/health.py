@@ -17,14 +17,11 @@ FIRST_LASTING = 4
 """A sensor may be silent, out of range, stuck, or ill by one of the lasting numbers (this plus its place)."""
 
 _LASTING_STATES = {
-    "above": "biased",
-    "below": "biased",
-    "mismatch": "biased",
-    "unlike": "stuck",
-    "tremble": "noisy",
-    "still": "stuck",
-}
-STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name.split()[-1]] for name in LASTING))
+    "fast above": "biased", "fast below": "biased", "slow above": "biased", "slow below": "biased",
+    "long above": "drifting", "long below": "drifting", "long mismatch": "biased", "long unlike": "stuck",
+    "fast tremble": "noisy", "slow tremble": "noisy", "still": "stuck",
+}  # fmt: skip
+STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name] for name in LASTING))
 """The state of a sensor by what it suffers from."""
 
 TESTS = (

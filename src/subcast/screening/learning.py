@@ -26,8 +26,8 @@ MATTERS = 1.0
 _RIDGE = 0.05  # of the mean variance
 _APART = 2.0  # ratio to the next smaller day from which days stand apart
 _FEW_DAYS = 0.03  # of the days may stand apart
-_RATE, _SUSPECT_RATE = 0.02, 1.0  # how often a month each number of a sensor may exceed its limits
-_FURTHER = 2.0  # times the largest value of the training: no limit is higher
+_RATE, _SUSPECT_RATE = 0.01, 1.0  # how often a month each number of a sensor may exceed its limits
+_FURTHER = 3.0  # times the largest value of the training: no limit is higher
 _MOST_TAIL = 10
 _TAIL = 0.1  # of the days show how far the others may go
 _HEAVIEST = 0.5  # exponent of a tail
@@ -146,7 +146,7 @@ def _replay(
     for step in range(len(days)):
         readings, row = training.readings[step], int(training.rows[step])
         arrival = Arrival(readings, training.deviations[step], differences[step], asleep[step], row)
-        signals.advance(arrival, nobody, ~nobody)
+        signals.advance(arrival, nobody, nobody)
         signals.believe(differences[step], ~nobody)
         smooth[step] = signals.smooth
     virtual = tuple(VirtualSensors.fit(smooth[:, scale], _RIDGE) for scale in range(N_LEVELS))

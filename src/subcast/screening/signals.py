@@ -157,7 +157,7 @@ class Signals:
         ill
             [n], sensors whose numbers are smoothed less, so that they can recover
         frozen
-            [n], sensors whose base stays as it is
+            [n], sensors whose base follows what the others say, and not their own readings
         """
         habits, readings = self.habits, arrival.readings
         known = ~np.isnan(readings)
@@ -176,7 +176,8 @@ class Signals:
         new = np.stack([deviation, deviation, side, size, product, said**2, square, square, moved])
         step = np.where(ill, self._quick, self._rate) * (new - self.smooth)
         self.smooth = np.where(awake & ~np.isnan(step), self.smooth + step, self.smooth)
-        self.base = follow(self.base, arrival.deviations, awake & ~frozen, self.scales)
+        followed = np.where(frozen, arrival.deviations - arrival.differences, arrival.deviations)
+        self.base = follow(self.base, followed, awake, self.scales)
         self.last = np.where(known, readings, self.last)
 
     def believe(self, differences: Floats, believed: Mask) -> None:
