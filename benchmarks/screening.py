@@ -190,7 +190,6 @@ FAULTS: dict[str, Callable[..., None]] = {
 def forecast_error(plant: Plant, windows: Floats, starts: NDArray[np.int64]) -> float:
     """Return the mean absolute error of forecasts from windows [b, t, n], in spreads, over all sensors and steps."""
     robust, series = plant.robust, plant.series
-    n = windows.shape[2]
     features = None if series.features is None else series.features[starts[:, None] + np.arange(LOOKBACK)]
     truth = series.values[starts[:, None] + LOOKBACK + np.arange(HORIZON)]  # [b, h, n]
     there = ~np.isnan(windows).all(axis=1)  # [b, n]
@@ -207,7 +206,7 @@ def forecast_error(plant: Plant, windows: Floats, starts: NDArray[np.int64]) -> 
         forecast = robust.predict_many(inputs, present=present, times=begins, absent=True, levels=())
         order = [robust.variables.index(name) for name in forecast.variables]
         mean[chosen[:, None, None], np.arange(HORIZON)[:, None], order] = forecast.mean
-    assert n == mean.shape[2] and not np.isnan(mean).any()
+    assert not np.isnan(mean).any()
     return float(np.nanmean(np.abs(mean - truth) / plant.unit))
 
 

@@ -28,10 +28,10 @@ def test_a_rarer_level_is_higher():
 
 
 def training_of(readings, slots=24):
-    steps = len(readings)
-    rows = np.arange(steps) % slots
-    unit = np.where(np.nanstd(readings, axis=0) > 0, np.nanstd(readings, axis=0), 1.0)
-    return Training(readings, (readings - np.nanmean(readings, axis=0)) / unit, rows, slots, slots, unit)
+    rows = np.arange(len(readings)) % slots
+    filled = np.nan_to_num(readings, nan=5.0)
+    unit = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
+    return Training(readings, (readings - filled.mean(axis=0)) / unit, rows, slots, slots, unit)
 
 
 def walk(steps=24 * 40, n=3, seed=0):

@@ -25,13 +25,14 @@ def test_all_numbers_equal_those_of_single_sensors(n, seed, missing):
         deviations, differences = readings / 2, readings / 3 + 0.1
         asleep, ill, frozen, wild = rng.random((4, n)) < 0.3
         row = step % 2
-        signals.advance(Arrival(readings, deviations, differences, asleep, row), ill, frozen)
+        signals.advance(Arrival(readings, deviations, differences, asleep, row), wild, ill, frozen)
         signals.believe(differences, ~wild)
         for sensor, twin in enumerate(twins):
             values = (None if np.isnan(array[sensor]) else float(array[sensor]) for array in
                       (readings, deviations, differences))  # fmt: skip
             reading, deviation, difference = values
-            twin.advance(reading, deviation, difference, asleep[sensor], row, ill[sensor], frozen[sensor])
+            marks = (each[sensor] for each in (wild, ill, frozen))
+            twin.advance(reading, deviation, difference, asleep[sensor], row, *marks)
             twin.believe(difference, not wild[sensor])
             assert (signals.run[sensor], signals.gap[sensor], signals.age[sensor]) == (twin.run, twin.gap, twin.age)
             assert signals.smooth[:, sensor] == pytest.approx(twin.smooth, rel=1e-9, abs=1e-12)

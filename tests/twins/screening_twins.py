@@ -40,7 +40,7 @@ class OneSensor:
         self.spans = [spans[name] for name in ("fast", "slow", "long", "long", "long", "long", "fast", "slow", "slow")]
         self.smooth = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, float(habits.movement[sensor])]
 
-    def advance(self, reading, deviation, difference, asleep, row, ill, frozen):
+    def advance(self, reading, deviation, difference, asleep, row, wild, ill, frozen):
         """Take in one reading; None for what is not known."""
         if reading is None:
             self.gap += 1
@@ -48,6 +48,7 @@ class OneSensor:
         self.gap = 0
         if not asleep:
             self.run = self.run + 1 if reading == self.last else 0
+        if not asleep and not (wild and self.age < 3):
             for place, value in enumerate(self.news(reading, deviation, difference, row)):
                 if value is not None:
                     span = min(self.spans[place], 2 * self.scales.fast) if ill else self.spans[place]

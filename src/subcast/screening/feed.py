@@ -121,7 +121,7 @@ class Feed:
         arrival = self._arrive(known, stamp)
         self._asleep = arrival.asleep
         wild = self._judge_instant(judged, arrival)
-        self._signals.advance(arrival, self._illness.ill, self._recently_ill(stamp))
+        self._signals.advance(arrival, wild, self._illness.ill, self._recently_ill(stamp))
         self._signals.believe(arrival.differences, ~wild)
         self._judge_lasting(judged, arrival, wild, stamp)
         return self._result(judged, stamp)

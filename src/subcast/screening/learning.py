@@ -146,7 +146,7 @@ def _replay(
     for step in range(len(days)):
         readings, row = training.readings[step], int(training.rows[step])
         arrival = Arrival(readings, training.deviations[step], differences[step], asleep[step], row)
-        signals.advance(arrival, nobody, nobody)
+        signals.advance(arrival, nobody, nobody, nobody)
         signals.believe(differences[step], ~nobody)
         smooth[step] = signals.smooth
     virtual = tuple(VirtualSensors.fit(smooth[:, scale], _RIDGE) for scale in range(N_LEVELS))

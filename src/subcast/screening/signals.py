@@ -147,13 +147,16 @@ class Signals:
         change = self.changes(differences)
         return np.stack([differences, -differences, change, -change])
 
-    def advance(self, arrival: Arrival, ill: Mask, frozen: Mask) -> None:
+    def advance(self, arrival: Arrival, wild: Mask, ill: Mask, frozen: Mask) -> None:
         """Take in the readings of one step.
 
         Parameters
         ----------
         arrival
             the readings; deviations without `base`
+        wild
+            [n], readings that are bad by themselves: the first few in a row are not smoothed, so that a spike makes
+            no sensor ill
         ill
             [n], sensors whose numbers are smoothed less, so that they can recover
         frozen
@@ -175,9 +178,10 @@ class Signals:
         product = said * np.clip(arrival.differences, -_MOST_SAID, _MOST_SAID)
         new = np.stack([deviation, deviation, side, size, product, said**2, square, square, moved])
         step = np.where(ill, self._quick, self._rate) * (new - self.smooth)
-        self.smooth = np.where(awake & ~np.isnan(step), self.smooth + step, self.smooth)
+        taken = awake & ~(wild & (self.age < _STALE))
+        self.smooth = np.where(taken & ~np.isnan(step), self.smooth + step, self.smooth)
         followed = np.where(frozen, arrival.deviations - arrival.differences, arrival.deviations)
-        self.base = follow(self.base, followed, awake, self.scales)
+        self.base = follow(self.base, followed, taken, self.scales)
         self.last = np.where(known, readings, self.last)
 
     def believe(self, differences: Floats, believed: Mask) -> None:
