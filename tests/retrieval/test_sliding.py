@@ -101,3 +101,35 @@ def test_two_streams_are_independent():
         if t >= 62:
             assert_equal(one, other)
     assert (first.pushed, second.pushed) == (7, 6)
+
+
+# Long windows are summed in groups of steps
+
+
+@pytest.mark.parametrize("lookback", [31, 32, 37, 40, 47])
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("spaced", [False, True])
+def test_all_searches_of_long_windows_agree_to_the_bit(lookback, holes, spaced):
+    rng = np.random.default_rng(lookback)
+    values = rng.normal(size=(700, 3)).cumsum(axis=0).astype(np.float32)
+    if holes:
+        values[rng.random(values.shape) < 0.05] = np.nan
+    starts = np.arange(0, 500 - lookback, 3) if spaced else None
+    bank = WindowBank(values[:500], lookback, starts=starts)
+    steps, variables = values[500 : 500 + lookback + 40], np.array([0, 2])
+    windows = steps[np.arange(41)[:, None] + np.arange(lookback)]
+    found = bank.nearest(windows, variables, 5, 0.5, method="scan")
+    others = [bank.nearest_sliding(steps, variables, 5, 0.5), bank.nearest_sliding(steps, variables, 5, 0.5, threads=2)]
+    if not holes:
+        others.append(bank.nearest(windows, variables, 5, 0.5, method="index"))
+    stream = bank.stream(variables, 5, 0.5)
+    pushed = [stream.push(step) for step in steps][lookback - 1 :]
+    for other in others:
+        np.testing.assert_array_equal(other.index, found.index)
+        np.testing.assert_array_equal(other.distance, found.distance)
+    np.testing.assert_array_equal(np.concatenate([each.distance for each in pushed]), found.distance)
+    np.testing.assert_array_equal(np.concatenate([each.index for each in pushed]), found.index)
+    first = naive.distances(
+        values[:500, :, None].tolist(), lookback, bank.starts.tolist(), windows[0, :, :, None].tolist(), [0, 2], 0.5
+    )
+    np.testing.assert_allclose(found.distance[0], sorted(first)[:5], rtol=1e-5)

@@ -14,7 +14,7 @@ from subcast.axes import variable_indices
 from subcast.errors import InputError
 from subcast.retrieval.compiled.kernel import merge_heap, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
-from subcast.retrieval.compiled.scan import rounded_up, scan_pushed, scan_sliding
+from subcast.retrieval.compiled.scan import ring_rows, rounded_up, scan_pushed, scan_sliding
 from subcast.retrieval.layout import join_tiles, steps_read, widest
 from subcast.retrieval.neighbors import Neighbors, empty_heaps, from_sorted_heaps
 from subcast.retrieval.queries import Queries, as_queries
@@ -176,7 +176,7 @@ class Stream:
         self._tiles = sliding_tiles(bank, rows.size)
         n_tiles = self._tiles.shape[0]
         widths = np.array([rounded_up(width) for width in self._tiles[:, 1] - self._tiles[:, 0]], dtype=np.int64)
-        sizes = steps * (widths + steps - 1)
+        sizes = ring_rows(steps) * (widths + steps - 1)
         self._ring_begins = np.concatenate([[0], np.cumsum(sizes)])
         self._rings = np.zeros(self._ring_begins[-1], dtype=np.float32)
         self._ring_counts = np.zeros(self._ring_begins[-1] if self._holes else 0, dtype=np.float32)

@@ -47,7 +47,7 @@ def test_widths_are_rounded_up_to_multiples_of_32():
 
 def test_a_tile_is_left_early_if_all_sums_exceed_the_limit():
     data, _, q, _ = problem(missing=False, scattered=False)
-    total, count, scratch = np.empty(40, np.float32), np.empty(40, np.float32), np.empty((5, 40), np.float32)
+    total, count, scratch = np.empty(40, np.float32), np.empty(40, np.float32), np.empty((6, 40), np.float32)
     arguments = (total, count, scratch, data, ROWS[None], 10, 1, q[0], N_READINGS, N_OWN, False, *power_of(1))
     assert scan.window_sums(*arguments, np.float32(1e-6))
     assert not scan.window_sums(*arguments, np.float32(1e9))

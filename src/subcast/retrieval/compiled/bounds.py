@@ -191,7 +191,7 @@ def scan_blocks(
     length = BLOCK + steps - 1
     bounds, bound_scratch = np.empty(end - begin, np.float32), np.empty(_CHUNK, np.float32)
     width = buffer.shape[1] - steps + 1
-    total, count, scratch = np.empty(width, np.float32), np.empty(width, np.float32), np.empty((5, width), np.float32)
+    total, count, scratch = np.empty(width, np.float32), np.empty(width, np.float32), np.empty((6, width), np.float32)
     packed_rows = np.arange(rows.shape[0]).reshape(1, rows.shape[0])
     seeds_d, seeds_i = np.empty(_N_SEEDS, np.float32), np.empty(_N_SEEDS, np.int64)
     pending = np.empty(GROUP, np.int64)

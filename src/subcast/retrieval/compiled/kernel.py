@@ -26,6 +26,7 @@ from subcast.retrieval.compiled.powers import (
 
 FULL, GAPS, PACKED = range(3)
 NONE = np.iinfo(np.int64).max
+GROUP, LONG = 8, 32  # steps of a group, and the shortest window that is summed in groups
 _LARGEST = np.float32(np.finfo(np.float32).max)
 _INFINITE = np.float32(np.inf)
 _ZERO = np.float32(0)
@@ -232,6 +233,47 @@ def sum_shifted(total: Any, ring: Any, oldest: int) -> None:
     while p < steps:
         add_arrays(total, ring[(oldest + p) % steps, p : p + width])
         p += 1
+
+
+@compiled
+def group_size(steps: int) -> int:
+    """Return how many consecutive steps are summed first: 8 of long windows, all of short ones.
+
+    Every search sums in this order, so that all give the same bits; sliding searches use the sum of a group again for
+    every window that holds the group.
+    """
+    return GROUP if steps >= LONG else steps
+
+
+@compiled
+def sum_groups(total: Any, part: Any, ring: Any, latest: int, steps: int) -> None:
+    """Fill `total` with the sums of windows whose last step is number `latest`, from the sums of groups of steps.
+
+    Row i of the first `steps` rows of the ring holds the sums of the groups that end at a step number = i modulo
+    `steps`, its last rows the latest steps themselves. `part` is space for the steps after the last whole group.
+    """
+    width, count, rest = total.shape[0], steps // GROUP, steps % GROUP
+    total[:] = _ZERO
+    number, end = 0, latest - rest - GROUP * (count - 1)
+    while number + 4 <= count:
+        place = GROUP * number
+        _add_four_arrays(
+            total,
+            ring[end % steps, place : place + width],
+            ring[(end + GROUP) % steps, place + GROUP : place + GROUP + width],
+            ring[(end + 2 * GROUP) % steps, place + 2 * GROUP : place + 2 * GROUP + width],
+            ring[(end + 3 * GROUP) % steps, place + 3 * GROUP : place + 3 * GROUP + width],
+        )
+        number, end = number + 4, end + 4 * GROUP
+    while number < count:
+        add_arrays(total, ring[end % steps, GROUP * number : GROUP * number + width])
+        number, end = number + 1, end + GROUP
+    if rest:
+        part[:width] = _ZERO
+        for step in range(rest):
+            row, shift = steps + (latest - rest + 1 + step) % GROUP, GROUP * count + step
+            add_arrays(part[:width], ring[row, shift : shift + width])
+        add_arrays(total, part[:width])
 
 
 @compiled

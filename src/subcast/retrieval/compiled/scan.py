@@ -17,15 +17,18 @@ from subcast.retrieval.compiled.kernel import (
     _LARGEST,
     _ZERO,
     GAPS,
+    GROUP,
     add_arrays,
     any_within,
     divide_by_counts,
+    group_size,
     heap_limit,
     mark_candidates,
     offer_tile,
     search_sorted,
     step_row,
     step_row_holes,
+    sum_groups,
     sum_shifted,
 )
 from subcast.retrieval.compiled.powers import compiled
@@ -57,45 +60,29 @@ def window_sums(
     """Sum the step distances of one query over a tile; return True if all sums exceeded `limit` before the last step.
 
     Step p compares the rows `rows[p]` of `data` (or `rows[0]` if all steps have the same rows), starting at
-    `begin` + p * `advance`. `scratch` is [5, width].
+    `begin` + p * `advance`. `scratch` is [6, width]. Long windows are summed in groups of steps, see `group_size`.
     """
     width = total.shape[0]
     steps = q.shape[0]
+    size = group_size(steps)
     step_total, step_count = scratch[3, :width], scratch[4, :width]
+    part = scratch[5, :width] if size < steps else total
     total[:] = _ZERO
     count[:] = _ZERO
     for p in range(steps):
-        step_rows = rows[min(p, rows.shape[0] - 1)]
+        begins, ends = p % size == 0, (p + 1) % size == 0 or p + 1 == steps
+        target = part if begins else step_total
+        step_rows, place = rows[min(p, rows.shape[0] - 1)], begin + p * advance
         if holes:
-            step_row_holes(
-                step_total,
-                step_count,
-                scratch,
-                data,
-                step_rows,
-                begin + p * advance,
-                q[p],
-                n_readings,
-                n_own,
-                mode,
-                power,
-            )
+            step_row_holes(target, step_count, scratch, data, step_rows, place, q[p], n_readings, n_own, mode, power)
             add_arrays(count, step_count)
         else:
-            step_row(
-                step_total,
-                scratch[0, :width],
-                data,
-                step_rows,
-                begin + p * advance,
-                q[p],
-                n_readings,
-                n_own,
-                mode,
-                power,
-            )
-        add_arrays(total, step_total)
-        if not holes and p + 1 < steps and not any_within(total, limit):
+            step_row(target, scratch[0, :width], data, step_rows, place, q[p], n_readings, n_own, mode, power)
+        if not begins:
+            add_arrays(part, step_total)
+        if size < steps and ends:
+            add_arrays(total, part)
+        if not holes and p + 1 < steps and (ends or size == steps) and not any_within(total, limit):
             return True
     return False
 
@@ -120,7 +107,7 @@ def scan_windows(
     heaps_i: Any,
 ) -> None:
     """Compare the independent windows `q` [b, t, rows] with every candidate of `tiles` and update their heaps."""
-    scratch = np.empty((5, widest), np.float32)
+    scratch = np.empty((6, widest), np.float32)
     sums, cells, penalty = np.empty(widest, np.float32), np.empty(widest, np.float32), np.empty(widest, np.float32)
     one = np.float32(1)
     for tile in range(tiles.shape[0] - 1, -1, -1):
@@ -185,7 +172,7 @@ def scan_packed(
     `buffer_view` is a read-only view of `buffer`. It has the type of the bank's data, so that the inner loops are
     compiled only once.
     """
-    scratch = np.empty((5, widest), np.float32)
+    scratch = np.empty((6, widest), np.float32)
     sums, cells = np.empty(widest, np.float32), np.empty(widest, np.float32)
     one = np.float32(1)
     for tile in range(tiles.shape[0] - 1, -1, -1):
@@ -241,7 +228,7 @@ def measure_windows(
 
     `rows` and `advance` are described in `window_sums`.
     """
-    scratch = np.empty((5, widest), np.float32)
+    scratch = np.empty((6, widest), np.float32)
     sums, cells = np.empty(widest, np.float32), np.empty(widest, np.float32)
     for tile in range(tiles.shape[0] - 1, -1, -1):
         start, end = tiles[tile, 0], tiles[tile, 1]
@@ -261,10 +248,17 @@ def measure_windows(
 
 
 @compiled
+def ring_rows(steps: int) -> int:
+    """Return the rows of the ring of a tile: one a step, and in long windows a further one for each step of a group."""
+    return steps + GROUP if group_size(steps) < steps else steps
+
+
+@compiled
 def advance_tile(
     ring: Any,
     ring_count: Any,
-    slot: int,
+    number: int,
+    steps: int,
     scratch: Any,
     data: Any,
     rows: Any,
@@ -277,13 +271,33 @@ def advance_tile(
     mode: Any,
     power: Any,
 ) -> None:
-    """Write the distances of one query step to the steps of a tile into row `slot` of its ring."""
+    """Write the distances of query step `number` to the steps of a tile into its ring.
+
+    In short windows they are a row of the ring. In long ones they are one of its last rows, from which the sums of the
+    group of steps that ends here are made.
+    """
+    grouped = group_size(steps) < steps
+    slot = steps + number % GROUP if grouped else number % steps
     if holes:
         step_row_holes(
             ring[slot, :width], ring_count[slot, :width], scratch, data, rows, begin, q, n_readings, n_own, mode, power
         )
     else:
         step_row(ring[slot, :width], scratch[0, :width], data, rows, begin, q, n_readings, n_own, mode, power)
+    if grouped and number + 1 >= GROUP:
+        wide = ring.shape[1] - GROUP + 1
+        sum_shifted(ring[number % steps, :wide], ring[steps:], (number + 1) % GROUP)
+        if holes:
+            sum_shifted(ring_count[number % steps, :wide], ring_count[steps:], (number + 1) % GROUP)
+
+
+@compiled
+def _sum_ring(total: Any, part: Any, ring: Any, latest: int, steps: int) -> None:
+    """Fill `total` with the sums of the windows that end with query step `latest`."""
+    if group_size(steps) < steps:
+        sum_groups(total, part, ring, latest, steps)
+    else:
+        sum_shifted(total, ring, (latest + 1) % steps)
 
 
 @compiled
@@ -292,7 +306,9 @@ def finish_tile(
     count: Any,
     ring: Any,
     ring_count: Any,
-    oldest: int,
+    latest: int,
+    steps: int,
+    part: Any,
     tile: Any,
     penalty: Any,
     holes: bool,
@@ -303,14 +319,14 @@ def finish_tile(
     heap_d: Any,
     heap_i: Any,
 ) -> None:
-    """Sum the ring over its steps and offer the windows of the tile to the heap."""
+    """Sum the ring for the windows that end with query step `latest`, and offer those of the tile to the heap."""
     width = tile[1] - tile[0]
     # rounded up to whole vectors; the sums beyond the last window of the tile are not used
     wide = rounded_up(width)
-    sum_shifted(total[:wide], ring, oldest)
+    _sum_ring(total[:wide], part, ring, latest, steps)
     total = total[:width]
     if holes:
-        sum_shifted(count[:wide], ring_count, oldest)
+        _sum_ring(count[:wide], part, ring_count, latest, steps)
         divide_by_counts(total, count, needed)
     if tile[2] == GAPS:
         add_arrays(total, penalty)
@@ -343,8 +359,8 @@ def scan_sliding(
     these step distances.
     """
     room = rounded_up(widest) + steps - 1
-    ring = np.zeros((steps, room), np.float32)
-    ring_count = np.zeros((steps, room if holes else 1), np.float32)
+    ring = np.zeros((ring_rows(steps), room), np.float32)
+    ring_count = np.zeros((ring_rows(steps), room if holes else 1), np.float32)
     scratch = np.empty((3, room), np.float32)
     sums, cells, penalty = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.float32)
     for tile in range(tiles.shape[0] - 1, -1, -1):
@@ -354,13 +370,13 @@ def scan_sliding(
             mark_candidates(penalty[:width], start, starts)
         for u in range(q.shape[0]):
             advance_tile(
-                ring, ring_count, u % steps, scratch, data, rows, start, width + steps - 1,
+                ring, ring_count, u, steps, scratch, data, rows, start, width + steps - 1,
                 q[u], n_readings, n_own, holes, mode, power,
             )  # fmt: skip
             j = u - steps + 1
             if j >= 0 and counts[j] > _ZERO:
                 finish_tile(
-                    sums, cells, ring, ring_count, (u + 1) % steps, tiles[tile], penalty[:width],
+                    sums, cells, ring, ring_count, u, steps, scratch[0], tiles[tile], penalty[:width],
                     holes, counts[j], needed[j], excluded[j], starts, heaps_d[j], heaps_i[j],
                 )  # fmt: skip
 
@@ -391,8 +407,8 @@ def scan_pushed(
 ) -> None:
     """Process one more query step `q` [rows] of a stream and update the heap of its latest window.
 
-    `rings` holds the step distances of the latest steps: a ring [t, width] for each tile, which begins at
-    `ring_begins[tile]`.
+    `rings` holds the step distances of the latest steps: a ring [`ring_rows(steps)`, width] for each tile, which begins
+    at `ring_begins[tile]`.
     """
     room = rounded_up(widest) + steps - 1
     scratch = np.empty((3, room), np.float32)
@@ -401,11 +417,11 @@ def scan_pushed(
         start, width = tiles[tile, 0], tiles[tile, 1] - tiles[tile, 0]
         full = tiles[tile, 2] != GAPS
         ring_width = rounded_up(width) + steps - 1
-        a, z = ring_begins[tile], ring_begins[tile] + steps * ring_width
-        ring = rings[a:z].reshape(steps, ring_width)
-        ring_count = ring_counts[a:z].reshape(steps, ring_width) if holes else ring
+        a, z = ring_begins[tile], ring_begins[tile] + ring_rows(steps) * ring_width
+        ring = rings[a:z].reshape(ring_rows(steps), ring_width)
+        ring_count = ring_counts[a:z].reshape(ring_rows(steps), ring_width) if holes else ring
         advance_tile(
-            ring, ring_count, pushed % steps, scratch, data, rows, start, width + steps - 1,
+            ring, ring_count, pushed, steps, scratch, data, rows, start, width + steps - 1,
             q, n_readings, n_own, holes, mode, power,
         )  # fmt: skip
         if pushed + 1 < steps or cells == _ZERO:
@@ -413,6 +429,6 @@ def scan_pushed(
         if not full:
             mark_candidates(penalty[:width], start, starts)
         finish_tile(
-            sums, compared, ring, ring_count, (pushed + 1) % steps, tiles[tile], penalty[:width],
+            sums, compared, ring, ring_count, pushed, steps, scratch[0], tiles[tile], penalty[:width],
             holes, cells, needed, excluded, starts, heap_d, heap_i,
         )  # fmt: skip
