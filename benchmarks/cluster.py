@@ -122,7 +122,7 @@ def evict(folder: Path) -> None:
 
 def rounds_for(windows: int, quick: bool) -> int:
     """Return how often each side is timed."""
-    return 3 if quick or windows >= 50_000_000 else 5 if windows >= 5_000_000 else 9
+    return 2 if windows >= 50_000_000 else 3 if quick else 5 if windows >= 5_000_000 else 9
 
 
 def overhead(folder: Path, windows: int, rounds: int) -> dict[str, Any]:
@@ -141,9 +141,10 @@ def overhead(folder: Path, windows: int, rounds: int) -> dict[str, Any]:
             return shards.nearest(wanted, PRESENT, K, EXPONENT)
 
         client.run(warm_kernels)
-        cold = seconds(worker)
-        plain_first = seconds(plain)  # builds the index
-        agree(plain(), worker())
+        results: list[Any] = []
+        cold = seconds(lambda: results.append(worker()))
+        plain_first = seconds(lambda: results.append(plain()))  # builds the index
+        agree(*results)
         times = timed(client, rounds, plain, worker)
     return {
         "windows": windows,

@@ -18,7 +18,7 @@ from subcast.retrieval.neighbors import Neighbors
 from subcast.retrieval.protocol import Normalizes
 from subcast.retrieval.rows import as_rows, join_series
 
-_METHODS = ("auto", "scan", "index")
+METHODS = ("auto", "scan", "index")
 
 
 class WindowBank(CandidateWindows):
@@ -244,8 +244,8 @@ class WindowBank(CandidateWindows):
         """
         b = search.as_windows(windows).shape[0]
         k = check_whole("k", k)
-        if method not in _METHODS:
-            raise InputError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+        if method not in METHODS:
+            raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         excluded = search.excluded_starts(at, exclude, b, self.offsets)
         if distance is not None:
             return self._nearest_by(distance, windows, variables, k, shared, mask, excluded)

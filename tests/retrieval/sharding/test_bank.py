@@ -69,6 +69,15 @@ def test_longer_banks_are_equal_with_the_index_and_without(missing, exponent):
         assert_same_searches(bank, shards, values[29_900:29_930], variables, k, exponent)
 
 
+@pytest.mark.parametrize("method", ["scan", "index"])
+def test_every_method_gives_the_same(method):
+    values = random_walk(3_000, 4)
+    bank = WindowBank(values, 8)
+    windows = windows_of(values[500:520] + 0.1, 8)
+    found = sharded(bank, 700).nearest(windows, np.arange(4), 6, method=method)
+    assert_equal(bank.nearest(windows, np.arange(4), 6), found)
+
+
 def test_a_hole_in_one_shard_decides_the_kernel_of_all():
     values = random_walk(4_000, 4)
     values[100, 2] = np.nan  # kernels with and without holes may round differently
@@ -178,6 +187,7 @@ def test_memory_stays_below_the_limit_and_answers_the_same():
         (lambda bank: bank.nearest(np.zeros((1, 4, 2)), [0, 1], 0), "k must be"),
         (lambda bank: bank.nearest(np.zeros((1, 4, 2)), [0, 1], 1, -1.0), "exponent"),
         (lambda bank: bank.nearest(np.zeros((1, 4, 2)), [0, 1], 1, threads=0), "threads"),
+        (lambda bank: bank.nearest(np.zeros((1, 4, 2)), [0, 1], 1, method="fast"), "method must be one of"),
         (lambda bank: bank.nearest_sliding(np.zeros((3, 2)), [0, 1], 1), "at least 4 steps"),
         (lambda bank: bank.windows([99]), "index holds 99"),
         (lambda bank: bank.windows([0.5]), "whole numbers"),

@@ -57,6 +57,17 @@ def test_shards_in_other_units_go_before(parts):
     assert cache.holds(parts[1].shard(1), parts[1].frame, ALL)
 
 
+def test_what_is_being_read_counts(parts):
+    one = 104 * 4 * 4
+    cache = ShardCache(int(3.2 * one))
+    raw = parts[0]
+    load(cache, raw, 0)
+    entry = cache._shards[raw.frame.token, 0]
+    entry.pending = 2 * one  # as if another thread were reading into it
+    load(cache, raw, 1)
+    assert not cache.holds(raw.shard(0), raw.frame, ALL)
+
+
 def test_a_shard_in_use_stays(parts):
     cache = ShardCache(1)
     raw = parts[0]

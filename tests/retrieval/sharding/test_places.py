@@ -11,7 +11,7 @@ from subcast.errors import DataNotFoundError, InputError, WriteError
 from subcast.retrieval.sharding.places import Place
 
 
-@pytest.fixture(params=["path", "file://", "memory://"])
+@pytest.fixture(params=["path", "file://", "local://", "memory://"])
 def place(request, tmp_path):
     if request.param == "memory://":
         pytest.importorskip("fsspec")

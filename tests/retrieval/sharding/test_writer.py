@@ -118,6 +118,7 @@ def test_an_error_leaves_the_bank_that_was_there():
         writer.add(random_walk(100, 2, seed=1)) or writer.add(np.full((3, 2), np.inf))
     bank = ShardedBank(folder)
     assert bank.fingerprint() == fingerprint
+    assert len(list(folder.iterdir())) == bank.shards + 1  # nothing is left of the other
     bank.nearest(random_walk(4, 2)[None], [0, 1], 1)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from subcast.axes import check_whole, variable_indices
 from subcast.errors import DataError, DataNotFoundError, InputError
 from subcast.retrieval import search, sliding
+from subcast.retrieval.bank import METHODS
 from subcast.retrieval.layout import Layout
 from subcast.retrieval.moments import DENSE_LIMIT, LagMoments
 from subcast.retrieval.neighbors import Neighbors
@@ -238,6 +239,7 @@ class ShardedBank:
         min_overlap: float = 0.5,
         exclude: int = 0,
         at: ArrayLike | None = None,
+        method: str = "auto",
         threads: int | None = None,
     ) -> Neighbors:
         """Find the k nearest candidates of independent windows; arguments as in `WindowBank.nearest`.
@@ -246,13 +248,15 @@ class ShardedBank:
         """
         b = search.as_windows(windows).shape[0]
         k = check_whole("k", k)
+        if method not in METHODS:
+            raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         excluded = search.excluded_starts(at, exclude, b, self.offsets)
         groups = search.window_groups(
             self, windows, variables, k, shared=shared, mask=mask, min_overlap=min_overlap, excluded=excluded
         )
         distances = np.full((b, k), np.inf, dtype=np.float32)
         indices = np.full((b, k), -1, dtype=np.int64)
-        found = self._search([(queries, limits) for _, queries, limits in groups], exponent, False, threads)
+        found = self._search([(queries, limits) for _, queries, limits in groups], exponent, False, threads, method)
         for (members, *_), neighbors in zip(groups, found, strict=True):
             distances[members], indices[members] = neighbors.distance, neighbors.index
         return Neighbors(indices, distances)
@@ -297,7 +301,12 @@ class ShardedBank:
         return ShardedStream(self, subset, check_whole("k", k), exponent, at, options)
 
     def _search(
-        self, groups: list[tuple[Queries, search.Limits]], exponent: float, slide: bool, threads: int | None
+        self,
+        groups: list[tuple[Queries, search.Limits]],
+        exponent: float,
+        slide: bool,
+        threads: int | None,
+        method: str = "auto",
     ) -> list[Neighbors]:
         """Search all shards for all groups of queries at once, so that each column is read once."""
         power_check(exponent)
@@ -306,7 +315,7 @@ class ShardedBank:
         filled = [group for group in groups if group[1].needed.size]
         if not filled:
             return [_no_neighbors(limits) for _, limits in groups]
-        call = Call(f"{uuid4().hex}-{next(_CALLS)}", tuple(filled), exponent, slide)
+        call = Call(f"{uuid4().hex}-{next(_CALLS)}", tuple(filled), exponent, slide, method)
         answers = iter(neighbors_of(self._engine.search(self._parts, call, threads)))
         return [next(answers) if limits.needed.size else _no_neighbors(limits) for _, limits in groups]
 

@@ -51,6 +51,7 @@ class ShardRows:
         self.side = side
         self.rows = np.empty((frame.n_rows, shard.file.steps), dtype=np.float32)
         self.in_use = 0
+        self.pending = 0  # bytes of rows that are being read
         self.lock = threading.Lock()
         self._known = np.zeros(frame.n_rows, dtype=bool)
         self.bank = _bank_of(self.rows, frame, side)
@@ -125,16 +126,24 @@ class ShardCache:
                 entry = ShardRows(shard, frame, side)
             self._shards[key] = entry  # now the last of the dict
             entry.in_use += 1
-            self._make_room(entry, rows)
+            entry.pending += entry.cost_of(rows)
+            self._make_room(entry)
         try:
-            read = entry.load(rows)
+            read = self._load(entry, rows)
             with self._lock:
                 self.bytes_read += read
             yield entry
         finally:
             with self._lock:
                 entry.in_use -= 1
-                self._make_room(entry, rows[:0])
+                self._make_room(entry)
+
+    def _load(self, entry: ShardRows, rows: NDArray[np.int64]) -> int:
+        try:
+            return entry.load(rows)
+        finally:
+            with self._lock:
+                entry.pending = 0
 
     def holds(self, shard: Shard, frame: Frame, rows: NDArray[np.int64]) -> bool:
         """Return whether the given rows of a shard are in memory."""
@@ -177,11 +186,10 @@ class ShardCache:
         whole = 4 * shard.file.steps * len(rows)
         return whole <= self.limit and (8 * len(starts) * length > shard.file.steps or self.nbytes + whole < self.limit)
 
-    def _make_room(self, entry: ShardRows, rows: NDArray[np.int64]) -> None:
-        """Drop other shards until the rows fit; those in use stay."""
+    def _make_room(self, entry: ShardRows) -> None:
+        """Drop other shards until what is kept and what is being read fits; those in use stay."""
         while self._shards:
-            used = sum(each.nbytes for each in self._shards.values())
-            if used + entry.cost_of(rows) <= self.limit:
+            if sum(each.nbytes + each.pending for each in self._shards.values()) <= self.limit:
                 return
             others = [key for key, each in self._shards.items() if each is not entry and not each.in_use]
             if not others:

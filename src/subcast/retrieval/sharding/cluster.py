@@ -373,7 +373,7 @@ class ClusterEngine:
                 f"the connection to the scheduler at {_address(self.client)} was lost, and with it the call: check "
                 "that it runs, then call again"
             ) from error
-        except (OSError, RuntimeError, ImportError, AttributeError) as error:
+        except (OSError, RuntimeError, ImportError, AttributeError, TypeError, MemoryError) as error:
             raise ClusterError(
                 f"the cluster at {_address(self.client)} could not do the work ({type(error).__name__}: "
                 f"{' '.join(str(error).split())[:200]}): its workers need the same version of subcast"

@@ -97,7 +97,12 @@ class Place:
             return
         system, path = self._remote
         system.makedirs(path, exist_ok=True)
-        system.pipe_file(f"{path}/{name}", content)
+        if "file" not in system.protocol:
+            system.pipe_file(f"{path}/{name}", content)
+            return
+        beside = f"{path}/.{name}.{os.urandom(4).hex()}"  # a disk, reached through fsspec
+        system.pipe_file(beside, content)
+        system.mv(beside, f"{path}/{name}")
 
     def remove(self, name: str) -> None:
         """Remove a file."""

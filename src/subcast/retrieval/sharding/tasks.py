@@ -39,7 +39,7 @@ class Call:
     sliding
         whether the queries are consecutive steps instead of windows
     method
-        "auto" or "scan"
+        "auto", "scan" or "index", as in `WindowBank.nearest`
     """
 
     name: str
@@ -98,7 +98,7 @@ def search_shard(
             elif call.method == "scan":
                 found = search_windows(bank, queries, own, call.exponent, threads)
             else:
-                found = search_indexed(bank, queries, own, call.exponent, threads, False)
+                found = search_indexed(bank, queries, own, call.exponent, threads, call.method == "index")
             distance = np.where(found.index >= 0, found.distance, np.float32(np.inf))
             index = np.where(found.index >= 0, found.index + shard.candidates, NONE)
             bounds.add(call.name, number, distance)

@@ -36,7 +36,7 @@ class ShardWriter:
     """Writes readings to a folder of shards, chunk by chunk, for `ShardedBank` to search.
 
     Nothing can be read before `close` (or the end of the `with` statement) has written the manifest; if an error
-    occurs before that, a bank that was in the folder stays as it was.
+    occurs before that, a bank that was in the folder stays as it was. Only one writer may write to a folder at a time.
 
     Parameters
     ----------
@@ -123,6 +123,8 @@ class ShardWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is None:
             self.close()
+        else:  # what was written so far belongs to no bank
+            _remove(self.place, {file.name for file in self._files} - _old_files(self.place))
 
     def add(self, values: ArrayLike, *, targets: ArrayLike | None = None, new_series: bool = False) -> None:
         """Add steps.
