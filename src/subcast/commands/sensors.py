@@ -46,21 +46,33 @@ def show_sensors(found: dict[str, Any], *, every: bool = False) -> None:
     console.print(escape(f"after step {step}" if step else "no step yet"), soft_wrap=True)
     if shown:
         table = Table(box=None, pad_edge=False)
-        for name in ("sensor", "state", "since", "last reading", "why"):
-            table.add_column(name, overflow="fold")
+        for name in ("sensor", "state", "since", "last reading"):
+            table.add_column(name, no_wrap=True)
+        table.add_column("why", overflow="fold")
         for sensor in shown:
-            table.add_row(*(escape(cell) for cell in _cells(sensor)))
+            table.add_row(*(escape(cell) for cell in _cells(sensor, step or "")))
         console.print(table)
     well = len(found["sensors"]) - len(ill)
     console.print(f"{plural(len(ill), 'sensor')} not well, {plural(well, 'sensor')} well", soft_wrap=True)
 
 
-def _cells(sensor: dict[str, Any]) -> tuple[str, ...]:
-    last = "" if sensor["last_time"] is None else f"{sensor['last_value']:g} at {sensor['last_time']}"
+def _cells(sensor: dict[str, Any], step: str) -> tuple[str, ...]:
+    last = "" if sensor["last_time"] is None else f"{sensor['last_value']:g} at {_short(sensor['last_time'], step)}"
     well = sensor["state"] in ("good", "unknown")
-    since = "" if well or sensor["since"] is None else sensor["since"]
+    since = "" if well or sensor["since"] is None else _short(sensor["since"], step)
     by_hand = ["set by hand"] if sensor["override"] is not None else []
     return sensor["sensor"], sensor["state"], since, last, "; ".join([*by_hand, *sensor["reasons"]])
+
+
+def _short(time: str, step: str) -> str:
+    """Return a time without its day if that is the day of the step, and without seconds if there are none.
+
+    >>> _short("2026-05-01T10:00:00", "2026-05-01T12:00:00"), _short("2026-04-30T10:00:30", "2026-05-01T12:00:00")
+    ('10:00', '2026-04-30T10:00:30')
+    """
+    day, _, rest = time.partition("T")
+    clock = rest[:5] if rest[5:8] == ":00" else rest[:8]
+    return clock if step.startswith(day) else f"{day}T{clock}"
 
 
 def maintain(url: str, sensor: str, start: str, end: str, reason: str) -> dict[str, Any]:
