@@ -172,7 +172,7 @@ def measure(part: str, client: Client, figures: dict[str, Any], quick: bool, sec
         length = 4.0 if quick else 20.0
         return {f"{steps}_steps_a_request": intake(client, steps, length) for steps in (1, 20)}
     if part == "latency":
-        return latency(client, 40 if quick else 300)
+        return latency(client, 40 if quick else 200)
     if part == "stateless":
         return stateless(client, 40 if quick else 300)
     rate = figures.get("intake", {}).get("1_steps_a_request", {}).get("readings_a_second", 4000.0)
@@ -260,14 +260,14 @@ def wait_for(client: Client, forecasts: int) -> None:
 
 
 def paced(client: Client, http: httpx.Client, first: int, steps: int) -> dict[str, float]:
-    """Send steps in three requests each, five seconds' worth in a second, and return the times of their forecasts."""
+    """Send a step every half second in three requests, and return the times of their forecasts."""
     thirds = np.array_split(np.arange(len(client.names)), 3)
     known = client.service.query("SELECT count(*) FROM forecasts")
     for step in range(first, first + steps):
         began = time.perf_counter()
         for columns in thirds:
             client.post(http, "/v1/readings", client.body(step, step + 1, columns)).raise_for_status()
-        time.sleep(max(0.0, 0.2 - (time.perf_counter() - began)))
+        time.sleep(max(0.0, 0.5 - (time.perf_counter() - began)))
     wait_for(client, known + steps)
     with sqlite3.connect(f"file:{client.service.database}?mode=ro", uri=True) as connection:
         rows = connection.execute("SELECT seconds FROM forecasts ORDER BY time DESC LIMIT ?", (steps,)).fetchall()

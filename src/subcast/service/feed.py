@@ -224,12 +224,11 @@ class Feed:
     def window(self, connection: sa.Connection, times: NDArray[np.int64], receipt: int | None = None) -> NDArray[Any]:
         """Return the readings at steps, [t, n], NaN where there is none: as known at a receipt, or as they are now."""
         values = np.full((len(times), len(self.ids)), np.nan)
-        rows = {int(time): row for row, time in enumerate(times)}
         inside = sa.and_(readings.c.time >= int(times[0]), readings.c.time <= int(times[-1]))
         query = sa.select(readings.c.time, readings.c.sensor, readings.c.value).where(inside)
         if receipt is not None:
             query = query.where(readings.c.receipt <= receipt)
-        self._fill(values, rows, connection.execute(query))
+        self._fill(values, times, connection.execute(query).all())
         if receipt is not None:
             old = sa.select(superseded.c.time, superseded.c.sensor, superseded.c.value).where(
                 superseded.c.time >= int(times[0]),
@@ -237,14 +236,19 @@ class Feed:
                 superseded.c.receipt <= receipt,
                 superseded.c.replaced_by > receipt,
             )
-            self._fill(values, rows, connection.execute(old))
+            self._fill(values, times, connection.execute(old).all())
         return values
 
-    def _fill(self, values: NDArray[Any], rows: dict[int, int], found: Any) -> None:
-        for time, sensor, value in found:
-            row, column = rows.get(time), self.columns.get(sensor)
-            if row is not None and column is not None:
-                values[row, column] = value
+    def _fill(self, values: NDArray[Any], times: NDArray[np.int64], found: Sequence[Any]) -> None:
+        """Put rows of time, sensor and value into their places; those of other steps or sensors are left out."""
+        if not found:
+            return
+        at, numbers, readings_found = zip(*found, strict=True)
+        stamps = np.array(at, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(times, stamps), len(times) - 1)
+        columns = np.array([self.columns.get(number, -1) for number in numbers], dtype=np.int64)
+        known = (times[rows] == stamps) & (columns >= 0)
+        values[rows[known], columns[known]] = np.array(readings_found, dtype=np.float64)[known]
 
     def reported(self, connection: sa.Connection, time: int) -> NDArray[np.bool_]:
         """Return which sensors have a reading at a step, [n]."""
