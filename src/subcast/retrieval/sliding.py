@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import variable_indices
 from subcast.errors import InputError
-from subcast.retrieval.compiled.kernel import merge_heap, sort_heaps
+from subcast.retrieval.compiled.kernel import LONG, merge_heap, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
 from subcast.retrieval.compiled.scan import ring_rows, rounded_up, scan_pushed, scan_sliding
 from subcast.retrieval.layout import join_tiles, steps_read, widest
@@ -43,10 +43,14 @@ _SEPARATE_CELLS = 1 << 22
 def tile_size(lookback: int, rows: int) -> int:
     """Return the number of windows in a tile.
 
-    >>> tile_size(12, 32), tile_size(12, 200), tile_size(500, 32)
-    (2037, 501, 1549)
+    Neighboring tiles share lookback - 1 steps, so tiles of long windows are long, whatever the cache.
+
+    >>> tile_size(12, 32), tile_size(12, 200), tile_size(96, 200), tile_size(500, 32)
+    (2037, 501, 1953, 1549)
     """
     steps = max(_MIN_STEPS, min(_MAX_STEPS, _ROW_CELLS // rows // 32 * 32))
+    if lookback >= LONG:
+        steps = _MAX_STEPS
     return max(steps, -(-4 * lookback // 512) * 512) - lookback + 1
 
 

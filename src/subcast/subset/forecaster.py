@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from subcast.errors import DataWarning, FitWarning, InputError
 from subcast.forecast import Forecast
 from subcast.limits import Limits
 from subcast.names import plural
+from subcast.progress import progress_bar
 from subcast.retrieval import Bank, Neighbors
 from subcast.series import Series
 from subcast.storage import fields
@@ -226,7 +227,6 @@ class SubsetForecaster:
         series = train.series
         settings = self._initial_settings()  # not those that an earlier fit tuned
         experts = all_experts(self.experts, self.metric, self.seed, effort=self.effort, pool=settings.pool)
-        limits = fit_limits(self.limits, train)
         check_blend(settings, train.horizon, experts)
         model = adapt(
             self.model,
@@ -235,16 +235,21 @@ class SubsetForecaster:
             variables=series.variables,
             n_features=series.n_features,
         )
-        fitted = Fitted.fit(model, train, settings, self.bank)
-        fitted.neighbor_forecasts.progress = self.progress
-        fitted.experts = experts
-        probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
-        for expert in fitted.experts.values():
-            expert.fit(train, fitted)
         fixed = _FIELDS if self.settings is not None else set(self.given)
-        if settings.pool and val is not None and len(val):
-            settings, learned = self._practise(train, fitted, settings, fixed)
-            fixed = fixed | learned
+        with progress_bar("Learning from the training windows", 5 + len(experts), self.progress) as advance:
+            limits = fit_limits(self.limits, train)
+            advance(1)
+            fitted = Fitted.fit(model, train, settings, self.bank)
+            advance(1)
+            fitted.neighbor_forecasts.progress = self.progress
+            fitted.experts = experts
+            probe = check_model(fitted)  # if this raises, the wrapper stays unchanged
+            for expert in fitted.experts.values():
+                expert.fit(train, fitted)
+            advance(1)
+            if settings.pool and val is not None and len(val):
+                settings, learned = self._practise(train, fitted, settings, fixed, advance)
+                fixed = fixed | learned
         self._metadata, self._fitted, self._probe, self._limits = TrainingMetadata.of(train), fitted, probe, limits
         self.settings_, self.report_, self.calibration_, self._own_stream = settings, {}, None, None
         _LOGGER.info("fitted %d training windows of %d variables", len(fitted.bank), fitted.n)
@@ -253,16 +258,23 @@ class SubsetForecaster:
         return self
 
     def _practise(
-        self, train: Windows, fitted: Fitted, settings: Settings, fixed: set[str]
+        self,
+        train: Windows,
+        fitted: Fitted,
+        settings: Settings,
+        fixed: set[str],
+        advance: Callable[[int], None],
     ) -> tuple[Settings, set[str]]:
         """Choose the ridge and train the experts that learn; one steps aside if the training windows are few.
 
         Returns the settings, and the names of those that were chosen here.
         """
         practice, chosen = Practice.of(train, fitted), set()
+        advance(1)
         if practice is not None and "ridge" not in fixed:
             settings = replace(settings, ridge=choose_ridge(practice, RIDGES, self.metric, self.seed))
             chosen = {"ridge"}
+        advance(1)
         named, untrained = {*settings.blend, *settings.blend_absent}, set()
         for name, expert in fitted.experts.items():
             wanted = "blend" not in fixed or name in settings.blend
@@ -274,6 +286,7 @@ class SubsetForecaster:
                 if wanted and practice is not None:
                     expert.train(practice, fitted, settings.ridge)
                 untrained |= {name} if expert.models is None else set()
+            advance(1)
         fitted.experts = {
             name: expert for name, expert in fitted.experts.items() if name not in untrained or name in named
         }
@@ -302,19 +315,21 @@ class SubsetForecaster:
     def _judge_and_calibrate(self, fitted: Fitted, val: Windows, index: NDArray[np.int64]) -> None:
         """Compare the model with forecasts that need no model, and calibrate."""
         settings = self.settings_
-        sample = Sample.take(
-            fitted, val, index, settings, windows_needed(fitted.horizon) if settings.pool else _COMPARED
-        )
-        verdict = judge_model(
-            fitted,
-            settings,
-            sample.arrived,
-            sample.targets,
-            sample.plain,
-            sample.neighbors,
-            metric=self.metric,
-            variables=val.series.variables,
-        )
+        most = windows_needed(fitted.horizon) if settings.pool else _COMPARED
+        with progress_bar("Comparing the model with simpler forecasts", 2, self.progress) as advance:
+            sample = Sample.take(fitted, val, index, settings, most)
+            advance(1)
+            verdict = judge_model(
+                fitted,
+                settings,
+                sample.arrived,
+                sample.targets,
+                sample.plain,
+                sample.neighbors,
+                metric=self.metric,
+                variables=val.series.variables,
+            )
+            advance(1)
         self.report_ = {**self.report_, "model": verdict.usefulness.to_dict()}
         if verdict.usefulness.problem:
             warnings.warn(verdict.usefulness.problem, FitWarning, stacklevel=4)
