@@ -374,6 +374,7 @@ class ClusterEngine:
                 "that it runs, then call again"
             ) from error
         except (OSError, RuntimeError, ImportError, AttributeError, TypeError, MemoryError) as error:
+            self._kept.clear()  # what a worker could not read may be among them
             raise ClusterError(
                 f"the cluster at {_address(self.client)} could not do the work ({type(error).__name__}: "
                 f"{' '.join(str(error).split())[:200]}): its workers need the same version of subcast"
