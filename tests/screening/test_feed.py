@@ -52,6 +52,15 @@ def test_a_replaced_sensor_begins_anew_and_the_others_go_on(hourly):
     assert feed.state()["signals"]["run"][0] == other.state()["signals"]["run"][0]
 
 
+def test_a_replaced_sensor_does_not_fall_ill_in_an_unusual_season(hourly):
+    screener, test = hourly
+    rows = test.values[:120].astype(float) + 6  # all sensors read more than usual
+    feed, _ = stepwise(screener, test, rows[:100])
+    feed.forget("s2")
+    for step in range(100, 120):
+        assert feed.push(rows[step], test.times[step]).flags[2] == 1
+
+
 def faulty_rows(test, seed):
     """Readings with holes, a stuck stretch, an offset, noise and a few impossible ones."""
     rng = np.random.default_rng(seed)

@@ -401,13 +401,22 @@ class Feed:
             self._overrides[self._screener.variables[place]] = choice
 
     def forget(self, sensor: str) -> None:
-        """Begin anew with a sensor that was replaced: its readings so far are holes, and nothing is remembered."""
+        """Begin anew with a sensor that was replaced: its readings so far are holes, and nothing is remembered.
+
+        It begins with the level that the other sensors say, which may be far from the usual one in this season.
+        """
         place = self._screener.place(sensor)
         fresh, known = Feed(self._screener).state(), self.state()
         kept = {name: known[name] for name in ("stamp", "count", "holes", "suspect", "overrides")}
         self.resume({**_with_fresh(known, fresh, place, len(self._screener.variables)), **kept})
         self._holes[:, place] = True
         self._suspect.pop(place, None)
+        signals, others = self._signals, ~self._out()
+        others[place] = False
+        if others.any():
+            signals.base[place] = np.median(signals.base[others])
+            for virtual, level in zip(self._screener.virtual[1:], signals.levels, strict=True):
+                level[place] -= virtual.differences(level, others)[place]
 
     # Resuming
 
