@@ -1,6 +1,7 @@
 """Late readings."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -95,3 +96,19 @@ def test_the_difference_of_equal_forecasts_is_nothing(service, series):
     made = stored.from_row(rows_of(service, forecasts)[-1], NAMES).made
     assert difference(made, made, NAMES)["largest_change"] == 0
     assert difference(made, made, NAMES)["relative_change"] == 0
+
+
+def test_flags_set_by_hand_stay_when_steps_are_screened_again(service, series):
+    from subcast.service.schema import overrides
+
+    run_steps(service, series, 1300, 1308)
+    with service.database.write() as connection:
+        values = {"sensor": int(service.feed.ids[0]), "flag": 4, "reason": "", "set_at": time.time_ns()}
+        connection.execute(overrides.insert().values(**values))
+    run_steps(service, series, 1308, 1310)
+    run_steps(service, series, 1310, 1313, NAMES[:5])
+    send(service, readings_of(series, 1310, 1313, ["f"]))
+    run_steps(service, series, 1313, 1314)
+    used = stored.from_row(rows_of(service, forecasts)[-1], NAMES).used
+    assert used[:, 0].tolist() == [False] * 6
+    assert used[:, 5].all()

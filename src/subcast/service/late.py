@@ -23,6 +23,7 @@ from subcast.service.planning import in_maintenance
 from subcast.service.replacements import begun_at
 from subcast.service.schema import facts, forecasts, readings, receipts, revisions, steps
 from subcast.service.screens import BAD, packed, unpacked
+from subcast.service.stepping import set_overrides
 from subcast.service.versions import Version, Versions
 
 _SCREENED, _REVISED = "late screened", "late revised"
@@ -99,9 +100,10 @@ class LateReadings:
             screened = version.screener.resume(unpacked(content))
         except InputError:  # of another version
             return []
-        query = sa.select(steps.c.time).where(steps.c.time >= first, steps.c.time <= last).order_by(steps.c.time)
+        query = sa.select(steps.c.time, steps.c.closed_at).where(steps.c.time >= first, steps.c.time <= last)
         rows = []
-        for at in connection.execute(query).scalars().all():
+        for at, closed_at in connection.execute(query.order_by(steps.c.time)).all():
+            set_overrides(connection, self.feed, screened, at, closed_at)
             times = np.array([at], dtype=np.int64)
             raw = self.feed.window(connection, times)
             raw[in_maintenance(connection, self.feed, times)] = np.nan

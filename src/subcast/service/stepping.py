@@ -138,16 +138,6 @@ class Stepper:
             fresh.push(raw[row], times[row].view("datetime64[ns]"))
         return fresh
 
-    def _override(self, connection: sa.Connection, screened: ScreenedFeed, at: int) -> None:
-        """Give the screening the flags that were set by hand, as they are at a step."""
-        chosen = {row.sensor: row for row in connection.execute(sa.select(overrides))}
-        for number, name in zip(self.feed.ids.tolist(), self.feed.variables, strict=True):
-            row = chosen.get(number)
-            if row is None or (row.until is not None and row.until < at):
-                screened.override(name, None)
-            else:
-                screened.override(name, "good" if row.flag == GOOD else "bad")
-
     # One step
 
     def process(self, plan: Plan, version: Version) -> bool:
@@ -158,7 +148,7 @@ class Stepper:
             if known.last is not None and known.last >= at:
                 return False
             screened = self._resumed(connection, known.last, at, version)
-            self._override(connection, screened, at)
+            set_overrides(connection, self.feed, screened, at)
             for name in replacements.begun(connection, self.feed, at):
                 screened.forget(name)
         self.forget()  # until it is stored
@@ -256,3 +246,17 @@ def used_readings(raw: NDArray[Any], step: Screening) -> NDArray[np.bool_]:
     steps_known = min(len(used), len(holes))
     used[len(used) - steps_known :] &= ~holes[len(holes) - steps_known :]
     return used
+
+
+def set_overrides(
+    connection: sa.Connection, feed: Feed, screened: ScreenedFeed, at: int, closed_at: int | None = None
+) -> None:
+    """Give the screening the flags that were set by hand, as they are at a step; for a past step as when it closed."""
+    chosen = {row.sensor: row for row in connection.execute(sa.select(overrides))}
+    for number, name in zip(feed.ids.tolist(), feed.variables, strict=True):
+        row = chosen.get(number)
+        ended = row is not None and row.until is not None and row.until < at
+        if row is None or ended or (closed_at is not None and row.set_at > closed_at):
+            screened.override(name, None)
+        else:
+            screened.override(name, "good" if row.flag == GOOD else "bad")
