@@ -164,17 +164,25 @@ def sliding_part(quick: bool) -> dict[str, Any]:
     values = rng.normal(size=(steps, n)).astype(np.float32)
     cut = int(0.7 * steps)
     bank = sc.WindowBank(values[:cut], lookback)
+    x, q, total = values[:2048, 0].copy(), rng.normal(size=20_000).astype(np.float32), np.zeros(2048, dtype=np.float32)
     found = {}
     for share in (0.15, 0.5):
         variables = np.sort(rng.choice(n, round(share * n), replace=False))
-        queries = values[cut : cut + (200 if quick else 1000) + lookback - 1]
+        queries = values[cut : cut + (200 if quick else 400) + lookback - 1]
         cells = float(cut) * len(queries) * variables.size
-        ratios = []
+        walls, processors = [], []
         for _ in range(3):
             fastest = max(ceiling(loop, 40_000) for loop in (_plain_roots, _mixed_roots))
             spent = records.seconds(lambda v=variables, q=queries: bank.nearest_sliding(q, v, 20, 0.5))
-            ratios.append(spent * fastest / cells)
-        found[f"{share:.0%}"] = {"times_the_ceiling": statistics.median(ratios), "windows": len(queries) - lookback + 1}
+            walls.append(spent * fastest / cells)
+            root = min(thread_seconds(lambda loop=loop: loop(total, x, q)) for loop in (_plain_roots, _mixed_roots))
+            spent = thread_seconds(lambda v=variables, q=queries: bank.nearest_sliding(q, v, 20, 0.5, threads=1))
+            processors.append(spent / cells / (root / (x.size * q.size)))
+        found[f"{share:.0%}"] = {
+            "windows": len(queries) - lookback + 1,
+            "times_the_ceiling": statistics.median(walls),
+            "times_the_ceiling_one_thread_processor_time": statistics.median(processors),
+        }
     return found
 
 
@@ -241,6 +249,13 @@ def timed(call: Callable[[], object]) -> tuple[float, float]:
     wall, processor = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - wall, time.process_time() - processor
+
+
+def thread_seconds(call: Callable[[], object]) -> float:
+    """Return the processor seconds that a call takes in this thread."""
+    begun = time.thread_time()
+    call()
+    return time.thread_time() - begun
 
 
 def summary(times: list[tuple[float, float]]) -> dict[str, float]:

@@ -54,6 +54,14 @@ def test_nodes_with_several_parents_do_not_take_forever():
     assert Trees.from_state(trees.state()).predict(np.zeros((2, 1))).tolist() == [3.5, 3.5]
 
 
+def test_trees_that_share_nodes_are_walked():
+    trees, rows = fitted(31)
+    inner = np.flatnonzero(trees.feature >= 0)
+    shared = replace(trees, roots=inner.astype(np.int32))  # every inner node is the root of a tree
+    assert Bits.of(shared) is None
+    np.testing.assert_allclose(shared.predict(rows[:5]), [tree_sum(shared, row) for row in rows[:5]], rtol=1e-6)
+
+
 def test_thresholds_between_single_precision_values_keep_every_value_on_its_side():
     values = np.array([0.1, 1 / 3, 1e300, -1e300, np.inf, -np.inf, 1e-320, 2.0])
     for value, single in zip(values.tolist(), _rounded_down(values).tolist(), strict=True):

@@ -50,12 +50,15 @@ class Bits:
 
     @classmethod
     def of(cls, trees: Any) -> Bits | None:
-        """Return `subcast.boosting.Trees` in this form; None if a tree has more than 64 leaves."""
-        node_bounds, leaf_bounds, asked, kept, leaves = [0], [0], [], [], []
+        """Return `subcast.boosting.Trees` in this form; None if a tree has more than 64 leaves, or nodes of another."""
+        node_bounds, leaf_bounds = [0], [0]
+        asked: list[int] = []
+        kept: list[int] = []
+        leaves: list[int] = []
         left, right, is_leaf = trees.left.tolist(), trees.right.tolist(), (trees.feature < 0).tolist()
         for root in trees.roots.tolist():
             tree = _read_tree(root, left, right, is_leaf)
-            if tree is None:
+            if tree is None or len(asked) + len(leaves) + len(tree[0]) + len(tree[2]) > len(left):
                 return None
             asked += tree[0]
             kept += tree[1]
