@@ -153,3 +153,22 @@ def test_penalties_are_zero_only_where_a_candidate_starts():
     penalty = np.empty(6, np.float32)
     kernel.mark_candidates(penalty, 10, np.array([3, 10, 13, 15, 16, 40]))
     assert penalty.tolist() == [0, np.inf, np.inf, 0, np.inf, 0]
+
+
+@pytest.mark.parametrize("steps", [32, 37, 40])
+def test_groups_of_steps_against_loops(steps):
+    rng = np.random.default_rng(steps)
+    width, latest = 5, 3 * steps + 4
+    distances = rng.random((latest + 1, width + steps - 1)).astype(np.float32)  # of each query step, by bank step
+    ring = np.zeros((steps + 8, width + steps - 1), np.float32)
+    for number in range(latest + 1):
+        ring[steps + number % 8] = distances[number]
+        if number >= 7:
+            kernel.sum_group(ring[number % steps, : width + steps - 8], ring[steps:], number + 1)
+    total = np.empty(width, np.float32)
+    kernel.sum_groups(total, np.empty(width, np.float32), ring, latest, steps)
+    for column in range(width):
+        expected = sum(float(distances[latest - steps + 1 + p, column + p]) for p in range(steps))
+        assert total[column] == pytest.approx(expected, rel=1e-5)
+    assert kernel.group_size(31) == 31
+    assert kernel.group_size(steps) == 8

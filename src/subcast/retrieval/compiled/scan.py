@@ -28,6 +28,7 @@ from subcast.retrieval.compiled.kernel import (
     search_sorted,
     step_row,
     step_row_holes,
+    sum_group,
     sum_groups,
     sum_shifted,
 )
@@ -286,9 +287,9 @@ def advance_tile(
         step_row(ring[slot, :width], scratch[0, :width], data, rows, begin, q, n_readings, n_own, mode, power)
     if grouped and number + 1 >= GROUP:
         wide = ring.shape[1] - GROUP + 1
-        sum_shifted(ring[number % steps, :wide], ring[steps:], (number + 1) % GROUP)
+        sum_group(ring[number % steps, :wide], ring[steps:], number + 1)
         if holes:
-            sum_shifted(ring_count[number % steps, :wide], ring_count[steps:], (number + 1) % GROUP)
+            sum_group(ring_count[number % steps, :wide], ring_count[steps:], number + 1)
 
 
 @compiled
