@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from quality import ridge_model
 from subcast import SubsetForecaster, load, load_dataset
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.screening import Screened, Screener
+from subcast.screening.learning import CLIP, all_differences
 from subcast.series import Series
 from subcast.windows import Windows
 
@@ -228,9 +230,12 @@ def screened_windows(plant: Plant, fault: Fault, ends: NDArray[np.int64]) -> tup
 def measure_fault(plant: Plant, kind: str, size: float, seed: tuple[int, ...], windows: int) -> dict[str, Any]:
     """Return errors, and which faulty sensors were found and when, of one draw."""
     rng = np.random.default_rng(seed)
-    fault = make_fault(plant, kind, size, rng)
-    first_faulty = int(np.flatnonzero(fault.faulty.any(axis=1))[0])
-    ends = np.sort(rng.choice(usable_ends(plant, fault, first_faulty), windows))
+    while True:  # until the stretch is none in which nearly all sensors are silent
+        fault = make_fault(plant, kind, size, rng)
+        usable = usable_ends(plant, fault)
+        if usable.size >= windows:
+            break
+    ends = np.sort(rng.choice(usable, windows))
     starts = fault.first + ends - LOOKBACK + 1
     index = ends[:, None] - LOOKBACK + 1 + np.arange(LOOKBACK)  # [b, t]
     clean = np.asarray(plant.series.values[fault.first + index], dtype=np.float64)
@@ -245,13 +250,15 @@ def measure_fault(plant: Plant, kind: str, size: float, seed: tuple[int, ...], w
     return {"kind": kind, "size": size, **errors, "found": found(fault, flags, ill, kind)}
 
 
-def usable_ends(plant: Plant, fault: Fault, first: int) -> NDArray[np.int64]:
-    """Return the steps of the stretch from `first` on before and after which at least half of the sensors reported."""
+def usable_ends(plant: Plant, fault: Fault) -> NDArray[np.int64]:
+    """Return the steps from the first fault on before and after which at least half of the sensors reported."""
+    if not fault.faulty.any():
+        return np.zeros(0, dtype=np.int64)
+    first = int(np.flatnonzero(fault.faulty.any(axis=1))[0])
     there = (~np.isnan(plant.series.values)).mean(axis=1)
     ends = np.arange(first, len(fault.values))
     steps = fault.first + ends[:, None] - LOOKBACK + 1 + np.arange(LOOKBACK + HORIZON)
-    usable = ends[(there[steps] >= 0.5).mean(axis=1) >= 0.9]
-    return usable if usable.size else ends
+    return np.asarray(ends[(there[steps] >= 0.5).mean(axis=1) >= 0.9])
 
 
 def found(fault: Fault, flags: NDArray[np.int8], ill: Any, kind: str) -> list[int]:
@@ -322,8 +329,8 @@ def summarize(rows: list[dict[str, Any]], step_hours: float) -> dict[str, Any]:
     hits = delays[delays >= 0]
     return {
         **{name: round(value, 5) for name, value in mean.items()},
-        "given_back_of_cost": round(100 * back / cost, 1),
-        "given_back_of_possible": round(100 * back / possible, 1),
+        "given_back_of_cost": round(100 * back / cost, 1) if cost else None,
+        "given_back_of_possible": round(100 * back / possible, 1) if possible else None,
         "detected": round(float((delays >= 0).mean()), 3),
         "delay_hours_median": round(float(np.median(hits)) * step_hours, 2) if hits.size else None,
         "delay_hours_90": round(float(np.quantile(hits, 0.9)) * step_hours, 2) if hits.size else None,
@@ -363,9 +370,92 @@ def show(figures: dict[str, Any]) -> None:
     for name, row in lines:
         numbers = "".join(f"{row[key]:9.4f}" for key in ("clean", "unscreened", "screened", "known"))
         print(
-            f"{name:22}{numbers}{row['given_back_of_cost']:8.1f}{row['given_back_of_possible']:8.1f}"
+            f"{name:22}{numbers}{row['given_back_of_cost'] or 0:8.1f}{row['given_back_of_possible'] or 0:8.1f}"
             f"{row['detected']:7.2f}{row['delay_hours_median'] or 0:9.2f}"
         )
+
+
+def draw_alarms(plant: Plant, path: Path, count: int = 5) -> list[str]:
+    """Draw some alarms on the untouched readings with what the other sensors say; return their sentences."""
+    import matplotlib.pyplot as plt
+
+    screened = plant.screener.screen(plant.series)
+    episodes = [each for each in screened.episodes if each.test != "time gap"]
+    chosen = [episodes[place] for place in np.linspace(0, len(episodes) - 1, min(count, len(episodes))).astype(int)]
+    normalizer, unit = plant.screener.normalizer, plant.screener.rules.habits.unit
+    values, times = np.asarray(plant.series.values, dtype=np.float64), np.asarray(plant.series.times)
+    rows = normalizer.cycle.rows[normalizer.cycle.positions(np.asarray(plant.series.wall_times))]
+    deviations = (values - normalizer.center[rows]) / unit
+    expected = values - all_differences(np.clip(deviations, -CLIP, CLIP), plant.screener.virtual[0]) * unit
+    figure, panels = plt.subplots(len(chosen), 1, figsize=(11, 2.6 * len(chosen)), squeeze=False)
+    for panel, each in zip(panels[:, 0], chosen, strict=True):
+        place, around = plant.series.variables.index(each.sensor), np.timedelta64(30, "h")
+        end = times[-1] if each.end is None else each.end
+        near = (times >= each.start - around) & (times <= end + around)
+        panel.axvspan(each.found, end, color="0.88")
+        panel.plot(times[near], expected[near, place], color="tab:orange", lw=1, label="the other sensors say")
+        panel.plot(times[near], values[near, place], color="tab:blue", lw=1, label="reading")
+        panel.set_title(f"{each.sensor}, {each.state}: {each.sentence}", fontsize=9)
+    panels[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=70)
+    return [f"{each.sensor} {each.found} {each.state}: {each.sentence}" for each in chosen]
+
+
+TABLE = re.compile(r"(<!-- screening: [^>]*-->\n).*?(<!-- /screening -->)", re.S)
+
+
+def write_page(page: Path) -> None:
+    """Write the table of all records into the page of the guide."""
+    rows, pooled = [], []
+    for name in DATASETS:
+        path = records.RESULTS / f"screening-{name}.json"
+        if path.exists():
+            figures = json.loads(path.read_text())["figures"]
+            pooled.append(figures)
+            rows += _rows_of(name, figures)
+    head = (
+        "| data | faults | clean | unscreened | screened | known | given back, % | of the cost, % | found | delay, h |"
+    )
+    lines = [head, "|---|---|---|---|---|---|---|---|---|---|", *rows, *_pooled_rows(pooled), ""]
+    lines += [""] + [
+        f"- {name}: {each['false_alarms']['all']:.2f} false alarms a sensor-month on the untouched test part "
+        f"({each['false_alarms']['sensor_months']:g} sensor-months)"
+        for name, each in zip(
+            [n for n in DATASETS if (records.RESULTS / f"screening-{n}.json").exists()], pooled, strict=True
+        )
+    ]
+    text = TABLE.sub(lambda found: found[1] + "\n".join(lines) + "\n" + found[2], page.read_text())
+    page.write_text(text)
+
+
+def _rows_of(name: str, figures: dict[str, Any]) -> list[str]:
+    return [_row(name, kind, each) for kind, each in (("all", figures["pooled"]), *figures["kinds"].items())]
+
+
+def _row(name: str, kind: str, each: dict[str, Any]) -> str:
+    errors = " | ".join(f"{each[key]:.3f}" for key in ("clean", "unscreened", "screened", "known"))
+    delay = each["delay_hours_median"]
+    return (
+        f"| {name} | {kind} | {errors} | {each['given_back_of_possible']:.0f} | {each['given_back_of_cost']:.0f} | "
+        f"{100 * each['detected']:.0f} % | {'' if delay is None else f'{delay:g}'} |"
+    )
+
+
+def _pooled_rows(pooled: list[dict[str, Any]]) -> list[str]:
+    """Return rows over all datasets: costs and what was given back are added up."""
+    rows = []
+    for kind in ("all", *KINDS):
+        parts = [each["pooled"] if kind == "all" else each["kinds"][kind] for each in pooled]
+        mean = {
+            key: float(np.mean([part[key] for part in parts])) for key in ("clean", "unscreened", "screened", "known")
+        }
+        back = mean["unscreened"] - mean["screened"]
+        errors = " | ".join(f"{value:.3f}" for value in mean.values())
+        possible, cost = (100 * back / (mean["unscreened"] - mean[key]) for key in ("known", "clean"))
+        found = float(np.mean([part["detected"] for part in parts]))
+        rows.append(f"| **all** | {kind} | {errors} | {possible:.0f} | {cost:.0f} | {100 * found:.0f} % | |")
+    return rows
 
 
 def main() -> None:
@@ -377,11 +467,19 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--windows", type=int, default=WINDOWS)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--alarms", type=Path, help="draw alarms on the untouched readings into this folder, no more")
+    parser.add_argument("--page", type=Path, help="write the table of all records into this page, no more")
     parser.add_argument("--cache", type=Path, help="folder in which fitted wrappers are kept")
     options = parser.parse_args()
+    if options.page is not None:
+        write_page(options.page)
+        return
     for name in options.datasets:
         started = time.perf_counter()
         plant = open_plant(name, options.part, options.cache)
+        if options.alarms is not None:
+            print("\n".join(draw_alarms(plant, options.alarms / f"{name}.png")), flush=True)
+            continue
         alarms = false_alarms(plant)
         print(name, json.dumps(alarms), f"{time.perf_counter() - started:.0f} s", flush=True)
         figures = measure(plant, options.seed, options.draws, options.windows, options.kinds)

@@ -242,9 +242,11 @@ class Feed:
         self._note_times(arrived, scores, stamp)
         for sensor in np.flatnonzero(illness.fall(cause)).tolist():
             self._fall_ill(sensor, numbers, stamp)
-        healthy = arrived & ~wild & (scores.max(axis=0) < _HEALTHY)
+        place = np.maximum(illness.cause - FIRST_LASTING, 0)
+        own = np.where(illness.cause >= FIRST_LASTING, scores[place, np.arange(len(place))], 0.0)
+        healthy = arrived & ~wild & (own < _HEALTHY) & (scores[: 2 * N_LEVELS].max(axis=0) < 1)
         healthy &= (2 * signals.run <= longest) & (self._beyond < _HEALTHY * _HALF)
-        illness.recover(healthy, rules.scales.fast)
+        signals.reset(illness.recover(healthy, rules.scales.fast))
         self._judge_suspects(judged, numbers, signals.run > longest)
 
     def _cross_check(self) -> tuple[Floats, Floats, Causes]:

@@ -133,7 +133,8 @@ class Signals:
         self.last, self.before, self.base = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
         self.run, self.gap, self.age = (np.zeros(n, dtype=np.int64) for _ in range(3))
         zero, one = np.zeros(n), np.ones(n)
-        self.smooth = np.stack([zero, zero, zero, one, zero, zero, one, one, habits.movement])
+        self._usual = np.stack([zero, zero, zero, one, zero, zero, one, one, habits.movement])
+        self.smooth = self._usual
         fast, slow, long = (2 / (1 + steps) for steps in scales)
         self._rate = np.array([fast, slow, long, long, long, long, fast, slow, slow])[:, None]
         self._quick = np.maximum(self._rate, 2 / (1 + 2 * scales.fast))
@@ -194,6 +195,10 @@ class Signals:
         """Pass over steps at which nothing at all arrived."""
         self.gap = self.gap + steps
         self.age = self.age + steps
+
+    def reset(self, well: Mask) -> None:
+        """Let the lasting numbers of sensors [n] that recovered begin anew."""
+        self.smooth = np.where(well, self._usual, self.smooth)
 
     @property
     def levels(self) -> Floats:
