@@ -80,6 +80,7 @@ def run_cells_on(
 def _finished(client: Any, futures: list[Any], patience: float) -> Any:
     """Yield futures and their results as they end; raise a ClusterError if the cluster cannot go on."""
     from distributed import wait
+    from distributed.comm import CommClosedError
 
     waiting, alone_since = list(futures), None
     while waiting:
@@ -96,9 +97,10 @@ def _finished(client: Any, futures: list[Any], patience: float) -> Any:
         for future in [each for each in waiting if each in done]:
             waiting.remove(future)
             try:
-                yield future, future.result()
-            except CancelledError as error:
+                found = future.result()
+            except (CancelledError, CommClosedError) as error:
                 raise ClusterError("the connection to the scheduler was lost") from error
+            yield future, found
 
 
 def _has_worker(client: Any) -> bool:

@@ -355,6 +355,7 @@ class ClusterEngine:
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker
+        from distributed.comm import CommClosedError
 
         try:
             yield
@@ -368,7 +369,7 @@ class ClusterEngine:
                 f"workers died again and again while they worked on {parts.place.address}: give them more memory, or "
                 "write the bank with fewer steps for each shard"
             ) from error
-        except CancelledError as error:
+        except (CancelledError, CommClosedError) as error:
             raise ClusterError(
                 f"the connection to the scheduler at {_address(self.client)} was lost, and with it the call: check "
                 "that it runs, then call again"
