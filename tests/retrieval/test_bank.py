@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from subcast.errors import DataError, DataNotFoundError, InputError, WriteError
 from subcast.retrieval import QueryTable, WindowBank
@@ -401,3 +403,58 @@ def test_bad_input_is_refused_with_a_clear_error(call, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+class TestExtended:
+    @given(
+        cut=st.integers(5, 25),
+        seed=st.integers(0, 10_000),
+        apart=st.booleans(),
+        shared=st.booleans(),
+        targets=st.booleans(),
+    )
+    @settings(max_examples=40, deadline=None)
+    def test_the_same_bank_as_one_of_the_joined_data(self, cut, seed, apart, shared, targets):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(30, 3)).astype(np.float32)
+        values[rng.random(values.shape) < 0.1] = np.nan
+        features = rng.normal(size=(30, 2)).astype(np.float32) if shared else None
+        goals = np.where(rng.random(values.shape) < 0.2, np.nan, values).astype(np.float32) if targets else None
+
+        def part(array, where):
+            return None if array is None else array[where]
+
+        old, new = slice(0, cut), slice(cut, None)
+        starts = np.arange(30 - 3) if not apart else np.r_[np.arange(cut - 3), np.arange(cut, 30 - 3)]
+        known = starts[starts + 4 <= cut]
+        first = WindowBank(values[old], 4, starts=known, shared=part(features, old), targets=part(goals, old))
+        longer = first.extended(
+            values[new], starts[len(known) :], shared=part(features, new), targets=part(goals, new), apart=apart
+        )
+        lengths = [cut, 30 - cut] if apart else None
+        joined = WindowBank(values, 4, lengths=lengths, starts=starts, shared=features, targets=goals)
+        assert longer.fingerprint() == joined.fingerprint()
+        assert np.array_equal(longer.offsets, joined.offsets)
+        query = rng.normal(size=(2, 4, 3)).astype(np.float32)
+        more = None if features is None else rng.normal(size=(2, 4, 2)).astype(np.float32)
+        one, other = (bank.nearest(query, [0, 2], k=5, shared=more) for bank in (longer, joined))
+        assert np.array_equal(one.index, other.index)
+        assert np.array_equal(one.distance, other.distance)
+
+    def test_other_variables_and_features_are_refused(self):
+        bank = WindowBank(np.zeros((8, 2)), lookback=3)
+        with pytest.raises(InputError, match="must have 2 variables and 1 features in all"):
+            bank.extended(np.zeros((2, 3)), starts=[6])
+        with pytest.raises(InputError, match="features in all"):
+            bank.extended(np.zeros((2, 2)), starts=[6], shared=np.zeros((2, 1)))
+        with pytest.raises(InputError, match="does not fit"):
+            bank.extended(np.zeros((2, 2)), starts=[9])
+
+    def test_no_moment_reaches_from_one_series_into_the_next(self):
+        rng = np.random.default_rng(0)
+        parts = [rng.normal(size=(9, 2)), rng.normal(size=(7, 2))]
+        moments = WindowBank(parts, lookback=3).moments(4)
+        steps = 9 + 7 + 3  # lags - 1 empty steps in between
+        for lag in range(4):
+            products = sum(part[: len(part) - lag].T @ part[lag:] for part in parts)
+            assert np.allclose(moments.whole[lag], products / steps, atol=1e-6)
