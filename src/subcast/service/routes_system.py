@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from subcast import __version__
 from subcast.service import models
+from subcast.service.clock import AUTO, stored_mode
 from subcast.service.feed import last_step
 from subcast.service.grid import SECOND, moment_text
 from subcast.service.problems import ProblemError
@@ -31,12 +32,12 @@ def get_status(request: Request) -> Any:
             "readings": connection.execute(sa.select(sa.func.sum(receipts.c.stored))).scalar() or 0,
             "forecasts": connection.execute(sa.select(sa.func.count()).select_from(forecasts)).scalar() or 0,
         }
-        now, mode = service.now(connection), service.planner.mode(connection)
+        now, decided = service.now(connection), stored_mode(connection)
     grid, variables = service.grid, service.feed.variables
     return {
         **_facts(service),
         **counts,
-        "clock": service.options.clock if last is None and mode == "wall" else mode,
+        "clock": decided if service.options.clock == AUTO and decided is not None else service.options.clock,
         "now": grid.text(now // SECOND * SECOND),
         "last_step": None if last is None else grid.text(last),
         "next_step": None if plan.time is None else grid.text(plan.time),
