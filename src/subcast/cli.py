@@ -563,7 +563,7 @@ def reproduce(
 def report(
     results: options.Results = Path("results/reproduce"), output: options.Page = Path("docs/reproduction.md")
 ) -> None:
-    """Write a page that compares the reproduced results with the published ones, with tables and figures.
+    """Compare the reproduced results with the published ones: a page of verdicts, and one for each experiment.
 
     Example: `subcast report -o docs/reproduction.md`
     """

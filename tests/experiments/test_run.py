@@ -136,6 +136,22 @@ class TestRecordsOfAnotherThing:
         assert "already recorded" not in self.run(cells, here)
         assert has_tallies(json.loads(path.read_text()))
 
+    def test_every_third_window_is_not_every_fourth(self, places, tmp_path):
+        experiment, _ = small_cells("table-oracle-partial")
+        here = Places(tmp_path, places.checkpoints)
+
+        def cells(every):
+            return experiment.cells("quick", datasets=("clouds-small",), models=("tcn",), draws=2, every=every)
+
+        assert "already recorded" not in self.run(cells(30), here)
+        assert "already recorded" in self.run(cells(60), here)  # every second of the recorded windows
+        assert "already recorded" not in self.run(cells(40), here)
+        record = json.loads(here.record(cells(40)[0]).read_text())
+        windows = record["figures"]["windows"]
+        assert (windows["split"], windows["every"], windows["count"]) == ("test", 40, record["figures"]["test_windows"])
+        assert windows["last"] == windows["first"] + 40 * (windows["count"] - 1)
+        assert "already recorded" not in self.run(cells(20), here)
+
     def test_a_variant_that_is_not_available_does_not_outdate_a_record(self, places, tmp_path, monkeypatch):
         _, cells = small_cells("table-main")
         here = Places(tmp_path, places.checkpoints)

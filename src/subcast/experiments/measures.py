@@ -20,6 +20,7 @@ from subcast.experiments.study import STEP, Context, complete_windows, thin_wind
 from subcast.experiments.summaries import summarize
 from subcast.forecasters import FORECASTERS
 from subcast.retrieval import QueryTable
+from subcast.windows import Windows
 
 Result = dict[str, Any]
 WINDOWS_A_DRAW = 30  # for measurements that are slow and vary little from window to window
@@ -95,7 +96,33 @@ class Errors:
     def summary(self, results: Sequence[Result]) -> Result:
         """Return means, deviations, gaps and tallies of every group."""
         by_group = {group: [r for r in results if r["group"] == group] for group in self.groups.draws}
-        return {"test_windows": len(self.context.test), **self.groups.facts, **_figures(by_group)}
+        return {**_test_facts(self.context.test), **self.groups.facts, **_figures(by_group)}
+
+
+def window_facts(windows: Windows, split: str) -> Result:
+    """Return which windows of a split were used: where the first and the last begin, and how far apart they are.
+
+    >>> import numpy as np, subcast as sc
+    >>> series = sc.Series.from_array(np.arange(80.0).reshape(40, 2))
+    >>> window_facts(series.windows(4, 2)[::3], "test")
+    {'split': 'test', 'first': 0, 'last': 33, 'every': 3, 'count': 12}
+    """
+    starts = windows.starts
+    return {
+        "split": split,
+        "first": starts[0] if len(starts) else None,
+        "last": starts[-1] if len(starts) else None,
+        "every": starts.step,
+        "count": len(starts),
+    }
+
+
+def _test_facts(windows: Windows) -> Result:
+    return {"test_windows": len(windows), "windows": window_facts(windows, "test")}
+
+
+def _validation_facts(windows: Windows) -> Result:
+    return {"validation_windows": len(windows), "windows": window_facts(windows, "validation")}
 
 
 def _tallies_of_draw(context: Context, tallies: Mapping[str, Tally], present: NDArray[np.int64]) -> Result:
@@ -152,7 +179,7 @@ class ReciprocalRank:
             values = np.concatenate([r["reciprocal"] for r in results if r["group"] == group])
             counts, _ = np.histogram(values, bins=edges)
             groups[group] = {"mrr": float(values.mean()), "histogram": (counts / counts.sum()).tolist()}
-        facts = {"validation_windows": len(self.windows), **self.groups.facts}
+        facts = {**_validation_facts(self.windows), **self.groups.facts}
         return {**facts, "edges": edges.tolist(), "groups": groups}
 
 
@@ -188,7 +215,7 @@ class WeightingRank:
     def summary(self, results: Sequence[Result]) -> Result:
         """Return means over the draws."""
         return {
-            "validation_windows": len(self.windows),
+            **_validation_facts(self.windows),
             **{name: float(np.mean([result[name] for result in results])) for name in ("ddw", "fdw")},
             "difference_by_draw": [result["fdw"] - result["ddw"] for result in results],
         }
@@ -220,7 +247,7 @@ class Apriori:
 
     def summary(self, results: Sequence[Result]) -> Result:
         """Return means, deviations, gaps and tallies."""
-        return {"test_windows": len(self.context.test), **_figures({"15%": results})}
+        return {**_test_facts(self.context.test), **_figures({"15%": results})}
 
 
 @measure("pagerank")
@@ -255,6 +282,7 @@ class PageRank:
         """Return the correlation and the values of every draw."""
         x, y = (np.array([result[name] for result in results]) for name in ("pagerank", "gap"))
         return {
+            **_test_facts(self.context.test),
             "correlation": float(np.corrcoef(x, y)[0, 1]) if len(x) > 2 else None,
             "pagerank": x.tolist(),
             "gap": y.tolist(),
@@ -280,6 +308,7 @@ class Rounds:
         self.all_draws = context.draws()
         self.units = len(self.all_draws)
         self.robust = retrieval_only(context)
+        self.windows = thin_windows(context.test, WINDOWS_A_DRAW)
 
     @cached_property
     def tables(self) -> dict[str, QueryTable]:
@@ -291,7 +320,7 @@ class Rounds:
         """Return mean rounds and the share compared for every table and number of neighbors under one draw."""
         fitted, settings = self.robust.fitted_, self.robust.settings_
         present = self.all_draws[unit]
-        arrived = fitted.arrive(thin_windows(self.context.test, WINDOWS_A_DRAW))
+        arrived = fitted.arrive(self.windows)
         normal, shared = fitted.normalize(arrived, present), fitted.shared(arrived)
         result: Result = {}
         for name, table in self.tables.items():
@@ -308,7 +337,7 @@ class Rounds:
             name: {key: np.mean([result[name][key] for result in results], axis=0).tolist() for key in values}
             for name, values in results[0].items()
         }
-        return {"neighbors": list(self.counts), "tables": tables}
+        return {**_test_facts(self.windows), "neighbors": list(self.counts), "tables": tables}
 
 
 @measure("datasets")
@@ -328,6 +357,7 @@ class Datasets:
             "steps": len(series),
             "variables": series.n_variables,
             "rate": series.freq,
+            "time_features": list(series.time_features),
             "lookback": split.train.lookback,
             "horizon": split.train.horizon,
             "missing_share": series.missing_share,

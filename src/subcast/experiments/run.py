@@ -158,9 +158,11 @@ def _command(cell: Cell) -> str:
 
 
 def _covers(path: Path, cell: Cell, study: Study) -> bool:
-    """Return whether a record has the same options and models as the cell, and at least its draws and windows.
+    """Return whether a record has the same options and models as the cell, and all of its draws and windows.
 
-    A model that is not available now is not compared. A record without tallies is measured again.
+    A model that is not available now is not compared. A record without tallies is measured again. Every third window
+    is not every fourth: a record has the windows of a cell only where the cell takes every window or every second,
+    third, ... of those in the record.
     """
     record, facts = json.loads(path.read_text(encoding="utf-8")), _facts(cell, study)
     if record.get("options") != facts["options"]:
@@ -175,7 +177,7 @@ def _covers(path: Path, cell: Cell, study: Study) -> bool:
         return False
     if "hardened" in record.get("left_out", {}) and study.has_trained("hardened"):
         return False
-    return bool(record["draws"] >= cell.draws and record["every"] <= cell.every)
+    return bool(record["draws"] >= cell.draws and cell.every % record["every"] == 0)
 
 
 def _read_unfinished(path: Path, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:

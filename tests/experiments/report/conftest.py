@@ -36,3 +36,10 @@ def page(full: Path) -> str:
         )
     assert path == full / "docs" / "reproduction.md"
     return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def pages(full: Path, page: str) -> dict[str, str]:
+    """The text of every page by name, the first page under "reproduction"."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in (full / "docs" / "reproduction").glob("*.md")}
+    return texts | {"reproduction": page}

@@ -12,6 +12,7 @@ import numpy as np
 
 from subcast.comparison import Comparison, Tally
 from subcast.experiments.declaration import Experiment, get_experiment
+from subcast.experiments.report.page import write_report
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import Record, read_records
 from subcast.experiments.summaries import summarize_pairs
@@ -162,6 +163,12 @@ def section(page: str, heading: str) -> str:
     level = heading.split(" ")[0]
     after = page.split(f"\n{heading}\n", 1)[1]
     return re.split(rf"\n#{{2,{len(level)}}} ", after)[0]
+
+
+def report(folder: Path) -> dict[str, str]:
+    """The pages written from the records in `r`, by name, the first page under "page"."""
+    first = write_report(folder / "r", folder / "page.md", folder / "figures")
+    return {path.stem: path.read_text(encoding="utf-8") for path in [first, *(folder / "page").glob("*.md")]}
 
 
 def row_of(text: str, *starts: str) -> list[str]:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.examples import STEP, comparison, errors, load_one, write_record
+from experiments.report.examples import STEP, comparison, errors, load_one, report, write_record
 from subcast.comparison import Comparison
 from subcast.errors import DataError
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.page import write_report
 from subcast.experiments.report.records import METHODS, ORIGINALS, published_number, read_records
 from subcast.experiments.summaries import summarize
 
@@ -28,9 +27,9 @@ def test_records_of_undeclared_datasets_are_counted_and_left_out(tmp_path: Path)
     all_records, others = read_records(tmp_path / "r")
     assert [record.dataset for record in all_records["table-main"]] == ["ecg5000"]
     assert others == 1
-    page = write_report(tmp_path / "r", tmp_path / "page.md", tmp_path / "figures").read_text(encoding="utf-8")
-    assert "1 record is of other datasets" in page
-    assert "clouds-small" not in page
+    pages = report(tmp_path)
+    assert "1 record is of other datasets" in pages["runs"]
+    assert not any("clouds-small" in page for page in pages.values())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.report.examples import errors, gaps_of, load_one, row_of, section
+from experiments.report.examples import errors, gaps_of, load_one, row_of
 from subcast.experiments.declaration import load_experiments
 from subcast.experiments.report.tables import TABLES, make_tables, markdown_table
 
@@ -57,8 +57,8 @@ def test_every_measurement_has_a_table() -> None:
     assert {experiment.measure for experiment in load_experiments().values()} <= set(TABLES)
 
 
-def test_clusters_are_described(page: str) -> None:
+def test_clusters_are_described(pages: dict[str, str]) -> None:
     for name in ("table-correlated", "table-correlated-mrr"):
-        text = section(page, f"### {name}")
+        text = pages[name]
         assert "DBSCAN finds 11 clusters (radius 0.250, at least 3 variables; sizes 2, 2," in text
         assert "on average 2.0 instead of 1 (5 draws)." in text

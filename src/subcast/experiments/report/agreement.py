@@ -10,7 +10,7 @@ from scipy import stats
 
 from subcast.comparison import LEAST_DRAWS
 from subcast.experiments.report.paper_claims import CLAIMS
-from subcast.experiments.report.records import METHODS, PAPER_DATASETS, AllRecords, Record, published_number
+from subcast.experiments.report.records import METHODS, ORDERS, PAPER_DATASETS, AllRecords, Record, published_number
 from subcast.experiments.report.verdicts import is_better, overall_answer
 
 GAP_TOLERANCE = 2.0  # points: about half the width of our intervals of small gaps
@@ -58,6 +58,16 @@ def agreement(checks: Sequence[PaperCheck]) -> str:
     kinds = dict.fromkeys(check.kind for check in checks)
     by_kind = {kind: [check.agrees for check in checks if check.kind == kind] for kind in kinds}
     return "; ".join(f"{kind}: {sum(agrees)} of {len(agrees)}" for kind, agrees in by_kind.items())
+
+
+def agreement_by_order(records: Sequence[Record]) -> str:
+    """Count the checks that agree by kind, for each order of ECG5000's rows that has records."""
+    texts = []
+    for dataset, order in ORDERS.items():
+        counts = agreement(paper_checks([record for record in records if record.dataset == dataset]))
+        if counts:
+            texts.append(f"ECG5000 with {order}: {counts}")
+    return "; ".join(texts)
 
 
 def claims_summary(experiment: str, all_records: AllRecords) -> str:

@@ -16,10 +16,13 @@ from subcast.experiments.published import load_published
 from subcast.experiments.summaries import summarize_pairs
 from subcast.forecasters import FORECASTERS
 
-PAPER_DATASETS = ("ecg5000",)
+ORDERS = {"ecg5000": "training rows first", "ecg5000-test-first": "test rows first"}
+"""The paper's own dataset, complete, in two orders of its rows: that of the archive, and that of ECG_data.csv."""
+PAPER_DATASETS = tuple(ORDERS)
 """Datasets that are the paper's own, complete."""
 ORIGINALS = {
     "ecg5000": "ecg5000",
+    "ecg5000-test-first": "ecg5000",
     "metr-la-29": "metr-la",
     "pems-bay-67": "metr-la",
     "traffic-20": "traffic",
@@ -189,7 +192,8 @@ def published_number(
 ) -> PublishedNumber | None:
     """Return the published number for a method, on the same dataset or on the one that ours stands in for.
 
-    Oracle and Partial are looked up in table 1 and FDW in table 4 where the experiment's own table does not print them.
+    Oracle and Partial are looked up in table 1, FDW in table 4 and the nearest-neighbor forecast in table 6 where the
+    experiment's own table does not print them.
 
     Parameters
     ----------
@@ -231,6 +235,8 @@ def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, st
         yield "table-oracle-partial", model, method
     if method == "fdw" or method in _PLAIN_FDW:
         yield "table-main", model, "fdw"
+    if method == "neighbor-forecast":
+        yield "table-knn", model, method
 
 
 @cache

@@ -1,14 +1,17 @@
-"""The top of the report: an overview, where something simpler wins, and what was run."""
+"""The first page of the report: an overview, the main results, other methods by name; and what was run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.agreement import count_claims
+from subcast.experiments.report.agreement import agreement, count_claims, paper_checks
+from subcast.experiments.report.orders import order_verdict
 from subcast.experiments.report.records import (
     METHODS,
+    ORDERS,
     ORIGINALS,
     AllRecords,
     Record,
@@ -19,11 +22,12 @@ from subcast.experiments.report.records import (
 from subcast.experiments.report.rivals import SIMPLE, Contest, contests
 from subcast.experiments.report.tables import markdown_table
 from subcast.experiments.report.verdicts import main_gaps
+from subcast.experiments.study import trained_name
 from subcast.names import plural
 
 _COMMANDS = """```sh
 subcast reproduce all          # every experiment; --scale full for the paper's size
-subcast report                 # this page
+subcast report                 # these pages
 ```"""
 _METHOD_NAMES = {
     "partial": "Nothing done (Partial)",
@@ -42,60 +46,154 @@ _CLAIM_VERBS = {
 def overview_section(all_records: AllRecords) -> Iterator[str]:
     """Yield the main results in a few lines."""
     yield "## In short"
-    lines = [f"- {_contest_sentence('Simple baselines', _simple(contests(all_records)))}"]
+    lines = [f"- {_claims_sentence(all_records)}"]
     lines += [line for method in _METHOD_NAMES for line in _span_of_gaps(all_records, method)]
+    lines += [f"- {text}" for text in (*_rivals_sentences(all_records), *_clock_sentences(all_records))]
+    lines += [f"- {text}" for text in _agreement_sentences(all_records)]
+    lines.append(f"- The order of ECG5000's rows ([below](#ecg5000-which-order-of-rows)): {order_verdict(all_records)}")
+    yield "\n".join(lines)
+
+
+def _claims_sentence(all_records: AllRecords) -> str:
     counts = count_claims(all_records)
     claims = ", ".join(f"{count} {_CLAIM_VERBS[answer]}" for answer, count in counts.items())
-    lines.append(f"- Of the {sum(counts.values())} claims of the paper that are tested [below](#its-claims), {claims}.")
-    yield "\n".join(lines)
+    return f"Of the {sum(counts.values())} claims of the paper that are tested ([below](#the-papers-claims)), {claims}."
+
+
+def _agreement_sentences(all_records: AllRecords) -> Iterator[str]:
+    """Yield how many comparisons with the published ECG5000 numbers agree, in each order of its rows."""
+    for dataset, order in ORDERS.items():
+        records = [
+            record
+            for name, of_experiment in all_records.items()
+            if name != "table-datasets"
+            for record in of_experiment
+            if record.dataset == dataset
+        ]
+        checks = paper_checks(records)
+        if checks:
+            models = ", ".join(dict.fromkeys(record.model_title for record in records if record.model))
+            agreeing = sum(check.agrees for check in checks)
+            yield (
+                f"ECG5000 with its {order} ({models}): {agreeing} of {len(checks)} comparisons with the published "
+                f"numbers agree ({agreement(checks)})."
+            )
 
 
 def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
     """Yield a line with the smallest and largest gap of a method, none if it was not measured."""
     spans = []
-    for datasets, paper_data in (("ECG5000", True), ("the other datasets", False)):
-        values = main_gaps(all_records, method, paper_data=paper_data)
+    for dataset in (*ORDERS, None):
+        values = main_gaps(all_records, method, dataset)
+        name = "the other datasets" if dataset is None else f"ECG5000 with its {ORDERS[dataset]}"
         if values:
             span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
-            spans.append(f"{span} on {datasets} ({plural(len(values), 'cell')})")
+            spans.append(f"{span} on {name} ({plural(len(values), 'cell')})")
     if spans:
         yield f"- {_METHOD_NAMES[method]}: gap of MAE {'; '.join(spans)}."
 
 
-def simpler_methods_section(all_records: AllRecords) -> Iterator[str]:
-    """Yield which methods do better than the default of subcast, simple ones first."""
-    yield "## Where something simpler wins"
+def _rivals_sentences(all_records: AllRecords) -> Iterator[str]:
+    """Yield which simple methods beat the default of subcast somewhere, and which nowhere, by name."""
+    simple = [contest for contest in contests(all_records) if contest.rival in SIMPLE]
+    better = [METHODS[name] for name in SIMPLE if any(c.lost for c in simple if c.rival == name)]
+    never = [METHODS[name] for name in SIMPLE if any(c.rival == name for c in simple) and METHODS[name] not in better]
+    if better:
+        where = "; ".join(_contest_words(contest) for contest in simple if contest.lost)
+        yield f"Simple methods that beat the default of `subcast` somewhere: {where}."
+    if never:
+        yield f"Simple methods that nowhere beat it: {', '.join(never)} ([by name](#other-methods-by-name))."
+
+
+def _contest_words(contest: Contest) -> str:
+    significant = "significant" if contest.clear else "not significant"
+    size = f"{contest.difference:+.2f} %, {significant}"
+    return f"{METHODS[contest.rival]} on {contest.record.label} in {contest.metric.upper()} ({size})"
+
+
+def _clock_sentences(all_records: AllRecords) -> Iterator[str]:
+    """Yield where the model has no clock and the default of subcast has, and where seasonal naive beats Oracle."""
+    without = [
+        f"`{record.dataset}`"
+        for record in all_records.get("table-datasets", [])
+        if record.figures["rate"] and record.figures.get("time_features") == []
+    ]
+    if without:
+        yield (
+            f"On {' and '.join(without)} the model has no clock among its inputs, and the default of `subcast` has: "
+            "part of its lead there is the time of day, not the missing sensors."
+        )
+    for record in all_records.get("table-main", []):
+        naive, oracle = record.methods.get("seasonal-naive"), record.methods["oracle"]
+        for metric in ("mae", "rmse"):
+            if naive is not None and naive[metric] < oracle[metric]:
+                yield (
+                    f"On {record.label} the seasonal naive forecast beats Oracle in {metric.upper()}: "
+                    f"{naive[metric]:.2f} against {oracle[metric]:.2f}. Oracle is no bound there."
+                )
+
+
+def main_table(all_records: AllRecords) -> str:
+    """Return the main results: Oracle, Partial, FDW, the default, and the best simple method, a row for each cell."""
+    rows = [_main_row(record) for record in all_records["table-main"]]
+    columns = [
+        "dataset", "model", "draws, windows", "Oracle, MAE", "published", "Partial, gap %", "published",
+        "FDW, gap %", "published", "subcast, gap %", "best simple method, gap %",
+    ]  # fmt: skip
+    return markdown_table(columns, rows, left=3)
+
+
+def _main_row(record: Record) -> list[str]:
+    row = [f"`{record.dataset}`", record.model_title, f"{record.draws}, {record.figures['test_windows']:,}"]
+    row += [f"{record.methods['oracle']['mae']:.2f}", _published_cell(record, "oracle", "mae")]
+    for method in ("partial", "fdw"):
+        row += [_gap_cell(record, method), _published_cell(record, method, "delta_mae")]
+    simple = [name for name in SIMPLE if name in record.methods]
+    best = min(simple, key=lambda name: float(record.methods[name]["mae"]), default=None)
+    return [*row, _gap_cell(record, "subcast"), "" if best is None else f"{METHODS[best]} {_gap_cell(record, best)}"]
+
+
+def _gap_cell(record: Record, method: str) -> str:
+    return f"{record.methods[method]['mae_gap']:.1f}" if method in record.methods else ""
+
+
+def _published_cell(record: Record, method: str, metric: str) -> str:
+    """Return the published number, in brackets where the dataset is only a stand-in."""
+    number = published_number(record, method, metric)
+    if number is None:
+        return ""
+    text = f"{number.mean:.1f}" if metric.startswith("delta") else f"{number.mean:.2f}"
+    return text if record.dataset in ORDERS else f"({text})"
+
+
+def rivals_section(all_records: AllRecords) -> Iterator[str]:
+    """Yield every other method by name: in how many cells it is better or worse than the default of subcast."""
     every = contests(all_records)
-    simple = _simple(every)
-    others = [contest for contest in every if contest.rival not in (*SIMPLE, "partial")]
     if not every:
         yield "Not measured yet: no record has the default of `subcast` beside another method."
         return
-    names = ", ".join(METHODS[name] for name in SIMPLE if any(contest.rival == name for contest in simple))
-    yield _contest_sentence("Simple baselines" + (f" ({names})" if names else ""), simple)
-    yield from _table(simple)
-    yield _contest_sentence("Other methods (the paper's FDW, imputation, models trained for a known S)", others)
-    yield from _table(others)
-    partial = [contest for contest in every if contest.rival == "partial"]
-    if partial:
-        yield _contest_sentence("Doing nothing (Partial)", partial)
-        yield from _table(partial)
+    names = list(dict.fromkeys(contest.rival for contest in every))
+    names.sort(key=lambda name: (name not in SIMPLE, name == "partial"))
+    rows = []
+    for name in names:
+        own = [contest for contest in every if contest.rival == name]
+        cells = len({(c.record.experiment, c.record.label, c.group) for c in own})
+        rows.append([METHODS[name], str(cells), *(text for metric in ("mae", "rmse") for text in _scores(own, metric))])
+    columns = ["method", "cells"]
+    columns += [f"{metric}: {word}" for metric in ("MAE", "RMSE") for word in ("better", "worse", "undecided")]
+    yield markdown_table(columns, rows)
+    lost = [contest for contest in every if contest.lost]
+    if lost:
+        yield "Every comparison that another method wins:"
+        yield from _table(every)
 
 
-def _simple(every: Sequence[Contest]) -> list[Contest]:
-    return [contest for contest in every if contest.rival in SIMPLE]
-
-
-def _contest_sentence(who: str, compared: Sequence[Contest]) -> str:
-    if not compared:
-        return f"{who}: none is recorded beside the default of `subcast` yet."
-    lost = [contest for contest in compared if contest.lost]
-    clearly_better = sum(contest.clear for contest in lost)
-    clearly_worse = sum(contest.clear for contest in compared if not contest.lost)
-    return (
-        f"{who}: **better than the default of `subcast` in {len(lost):,} of {len(compared):,} comparisons** of MAE or "
-        f"RMSE, significantly (by the 95 % intervals) in {clearly_better:,}; significantly worse in {clearly_worse:,}."
-    )
+def _scores(own: Sequence[Contest], metric: str) -> list[str]:
+    """Return in how many cells a method is significantly better, significantly worse, and neither."""
+    of_metric = [contest for contest in own if contest.metric == metric]
+    better = sum(contest.clear and contest.lost for contest in of_metric)
+    worse = sum(contest.clear and not contest.lost for contest in of_metric)
+    return [str(better), str(worse), str(len(of_metric) - better - worse)]
 
 
 def _table(compared: Sequence[Contest]) -> Iterator[str]:
@@ -123,25 +221,65 @@ def _contest_text(contest: Contest) -> str:
 
 
 def runs_section(
-    all_records: AllRecords, others: int, trainings: Sequence[Mapping[str, Any]], data: Mapping[str, str]
+    all_records: AllRecords,
+    others: int,
+    trainings: Sequence[Mapping[str, Any]],
+    data: Mapping[str, str],
+    committed: Set[str],
 ) -> Iterator[str]:
-    """Yield data, machine, hours, versions, dates, and the commands that run everything again."""
+    """Yield data, machine, hours, versions, dates, trainings, and the commands that run everything again."""
     records = list(iterate_records(all_records))
-    yield "## What was run"
+    yield "## Data"
     yield "\n".join(_dataset_line(records, name, text) for name, text in data.items())
+    yield "## Effort"
     yield _effort(records, others, trainings)
     yield from _stored_intervals(records)
+    yield from _default_dates(all_records)
     if trainings:
-        yield _training_table(trainings)
+        yield "## Trainings"
+        yield _committed_sentence(trainings, committed)
+        yield _training_table(trainings, committed)
         yield (
-            "Cells of models that are not in this table are declared too. They can be run after their model is "
-            "trained: `python benchmarks/train_records.py MODEL-DATASET`, as in `astgcn-clouds`."
+            "Cells of models that are not in this table are declared too, and are counted nowhere. They can be run "
+            "after their model is trained: `python benchmarks/train_records.py MODEL-DATASET`, as in `astgcn-clouds`."
         )
+    yield "## To run it again"
     yield (
-        "To run it again, put the folder of the data in `SUBCAST_DATA` and the trained models in "
-        "`results/checkpoints/`. Cells that have a record are skipped, and an interrupted cell is resumed:"
+        "Put the folder of the data in `SUBCAST_DATA` and the trained models in `results/checkpoints/`. Cells that "
+        "have a record with the same draws and windows are skipped, and an interrupted cell is resumed:"
     )
     yield _COMMANDS
+
+
+def training_name(training: Mapping[str, Any]) -> str:
+    """Return the name of a trained model, as in `results/checkpoints/`."""
+    names = (training["model"], training["dataset"], int(training.get("seed", 0)), training.get("variant", ""))
+    return trained_name(*names)
+
+
+def _committed_sentence(trainings: Sequence[Mapping[str, Any]], committed: Set[str]) -> str:
+    """Return which trained models are committed, and which must be trained again before their cells can be run."""
+    names = [training_name(training) for training in trainings]
+    absent = [name for name in names if name not in committed]
+    text = f"{len(names) - len(absent)} of {plural(len(names), 'trained model')} are in `results/checkpoints/`."
+    if not absent:
+        return text
+    return (
+        f"{text} The others must be trained again before their cells can be measured again: "
+        f"{', '.join(f'`{name}`' for name in absent)}."
+    )
+
+
+def _default_dates(all_records: AllRecords) -> Iterator[str]:
+    """Yield when the default of subcast was measured, since it has changed between records of one version."""
+    records = [record for record in iterate_records(all_records) if "subcast" in record.methods]
+    days = Counter(record.date[:10] for record in records)
+    if len(days) > 1:
+        counts = ", ".join(f"{plural(count, 'record')} on {day}" for day, count in sorted(days.items()))
+        yield (
+            f"The default of `subcast` was measured in {counts}. It changed in between, so its numbers of different "
+            "days are not of the same method; Oracle, Partial and FDW are."
+        )
 
 
 def _stored_intervals(records: Sequence[Record]) -> Iterator[str]:
@@ -210,7 +348,7 @@ def _machine(records: Sequence[Record], trainings: Sequence[Mapping[str, Any]]) 
     return f"{cores} of {machine['cpu']} ({processors}, {machine['system']}) with Python {pythons}"
 
 
-def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
+def _training_table(trainings: Sequence[Mapping[str, Any]], committed: Set[str]) -> str:
     rows = [
         [
             f"`{training['dataset']}`",
@@ -221,6 +359,7 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
             str(training["config"]["epochs"]),
             str(len(training["epochs"])),
             f"{training['hours']:.2f}",
+            "committed" if training_name(training) in committed else "to be trained again",
         ]
         for training in trainings
     ]
@@ -233,6 +372,7 @@ def _training_table(trainings: Sequence[Mapping[str, Any]]) -> str:
         "epochs at most",
         "epochs run",
         "hours",
+        "weights",
     ]
     return markdown_table(columns, rows, left=5)
 

@@ -173,9 +173,13 @@ def diminishing(values: Sequence[float], positions: Sequence[float], sign: int, 
     return bool((slopes >= -tolerance / widths).all() and (np.diff(slopes) <= tolerance / widths[1:]).all())
 
 
-def main_gaps(all_records: AllRecords, method: str, *, paper_data: bool) -> list[float]:
-    """Return a method's gaps of MAE in the table of main results, on the paper's own data or on the others."""
-    records = [record for record in all_records["table-main"] if (record.dataset in PAPER_DATASETS) == paper_data]
+def main_gaps(all_records: AllRecords, method: str, dataset: str | None) -> list[float]:
+    """Return a method's gaps of MAE in the table of main results, on a dataset; None: on those not the paper's own."""
+    records = [
+        record
+        for record in all_records["table-main"]
+        if (record.dataset not in PAPER_DATASETS if dataset is None else record.dataset == dataset)
+    ]
     return [gaps(record, [method])[0] for record in records if method in record.methods]
 
 
