@@ -123,6 +123,11 @@ class Serving:
         found = {line.split(":")[0]: line.split()[1] for line in status if line.startswith("Rss")}
         return int(found["RssAnon"]) / 1024
 
+    def processor(self) -> float:
+        """Return the processor seconds that the service has used: they depend little on what else the machine does."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def query(self, text: str) -> Any:
         """Return the first column of the first row of a query on the database."""
         with sqlite3.connect(f"file:{self.database}?mode=ro", uri=True) as connection:
@@ -169,12 +174,12 @@ class Client:
 def measure(part: str, client: Client, figures: dict[str, Any], quick: bool, seconds: float) -> dict[str, Any]:
     """Return the figures of one part."""
     if part == "intake":
-        length = 4.0 if quick else 20.0
+        length = 4.0 if quick else 15.0
         return {f"{steps}_steps_a_request": intake(client, steps, length) for steps in (1, 20)}
     if part == "latency":
-        return latency(client, 40 if quick else 200)
+        return latency(client, 40 if quick else 120)
     if part == "stateless":
-        return stateless(client, 40 if quick else 300)
+        return stateless(client, 40 if quick else 150)
     rate = figures.get("intake", {}).get("1_steps_a_request", {}).get("readings_a_second", 4000.0)
     return soak(client, rate / 2, seconds)
 
@@ -185,7 +190,7 @@ def intake(client: Client, steps: int, seconds: float, threads: int = 4) -> dict
     first = client.take(count * steps)
     bodies = [client.body(first + number * steps, first + (number + 1) * steps) for number in range(count)]
     stored, waits, turn = [0], [], threading.Lock()
-    begin = time.perf_counter()
+    begin, used = time.perf_counter(), client.service.processor()
 
     def send() -> None:
         with httpx.Client(timeout=60) as http:
@@ -206,6 +211,8 @@ def intake(client: Client, steps: int, seconds: float, threads: int = 4) -> dict
     found = client.service.query("SELECT count(*) FROM readings")
     return {
         "readings_a_second": stored[0] / took,
+        "processor_seconds_of_the_service": client.service.processor() - used,
+        "seconds": took,
         "requests": len(waits),
         "request_ms": spread(waits),
         "acknowledged": stored[0],
@@ -262,7 +269,7 @@ def wait_for(client: Client, forecasts: int) -> None:
 def paced(client: Client, http: httpx.Client, first: int, steps: int) -> dict[str, float]:
     """Send a step every half second in three requests, and return the times of their forecasts."""
     thirds = np.array_split(np.arange(len(client.names)), 3)
-    known = client.service.query("SELECT count(*) FROM forecasts")
+    known, used = client.service.query("SELECT count(*) FROM forecasts"), client.service.processor()
     for step in range(first, first + steps):
         began = time.perf_counter()
         for columns in thirds:
@@ -271,7 +278,8 @@ def paced(client: Client, http: httpx.Client, first: int, steps: int) -> dict[st
     wait_for(client, known + steps)
     with sqlite3.connect(f"file:{client.service.database}?mode=ro", uri=True) as connection:
         rows = connection.execute("SELECT seconds FROM forecasts ORDER BY time DESC LIMIT ?", (steps,)).fetchall()
-    return spread([row[0] for row in rows])
+    used = client.service.processor() - used
+    return {**spread([row[0] for row in rows]), "processor_ms_a_step": 1000 * used / steps}
 
 
 def stateless(client: Client, requests: int) -> dict[str, Any]:
@@ -279,7 +287,7 @@ def stateless(client: Client, requests: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     figures: dict[str, Any] = {}
     for share in (1.0, 0.15):
-        waits, columns = [], np.arange(len(client.names))
+        waits, columns, used = [], np.arange(len(client.names)), client.service.processor()
         with httpx.Client(timeout=60) as http:
             for number in range(requests + 5):
                 count = max(1, round(share * len(client.names)))
@@ -289,7 +297,8 @@ def stateless(client: Client, requests: int) -> dict[str, Any]:
                 started = time.perf_counter()
                 client.post(http, "/v1/forecast", body).raise_for_status()
                 waits.append(time.perf_counter() - started)
-        figures[f"{share:.0%} present, ms"] = spread(waits[5:])
+        used = 1000 * (client.service.processor() - used) / len(waits)
+        figures[f"{share:.0%} present, ms"] = {**spread(waits[5:]), "processor_ms_a_request": used}
     return figures
 
 

@@ -71,3 +71,16 @@ def test_an_error_of_the_database_fails_the_whole_group(writer):
             future.result(10)
     with writer.database.read() as connection:
         assert connection.execute(sa.select(facts.c.name)).scalars().all() == ["first"]
+
+
+def test_a_sender_that_goes_away_stops_nothing(writer):
+    gate = Gate()
+    first = writer.submit(add("first", gate=gate))
+    assert gate.started.wait(10)
+    gone = writer.submit(add("gone"))
+    assert not gone.cancel()
+    gate.set()
+    assert first.result(10) == "first"
+    assert gone.result(10) == "gone"
+    assert writer.submit(add("last")).result(10) == "last"
+    assert writer.alive

@@ -86,8 +86,10 @@ def post_refresh(request: Request) -> Any:
 def get_health(request: Request) -> Any:
     """Return whether the process works; the database does not matter here."""
     service = service_of(request)
-    if service.started and not service.engine.alive:
-        return JSONResponse({"status": "failed", "checks": {"engine": "the thread ended"}}, status_code=500)
+    threads = {"engine": service.engine.alive, "writer": service.writer.alive}
+    ended = [name for name, alive in threads.items() if not alive]
+    if service.started and ended:
+        return JSONResponse({"status": "failed", "checks": dict.fromkeys(ended, "the thread ended")}, status_code=500)
     return {"status": "ok", "checks": {"engine": "makes forecasts" if service.engine.leads else "another worker does"}}
 
 

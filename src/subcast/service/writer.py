@@ -33,11 +33,17 @@ class Writer:
     def submit(self, work: Work) -> Future[Any]:
         """Queue work; its result comes when it is on disk."""
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # a sender that goes away does not take it back
         try:
             self._queue.put_nowait((work, future))
         except queue.Full:
             raise ProblemError("unavailable", "too many requests wait to be stored: send it again") from None
         return future
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
 
     def close(self) -> None:
         """Finish what is queued, then end."""
