@@ -188,17 +188,25 @@ def sliding_part(quick: bool) -> dict[str, Any]:
 
 def accuracy_part(quick: bool) -> dict[str, Any]:
     """Compare the regression on segments with that on all steps and with that on thinned steps (as before)."""
+    if quick:
+        return compared_regressions(12, 24, 24, 4_000, (2, 6, 8), most=96)
+    long = compared_regressions(40, 96, 96, 14_000, (6, 20, 36), most=1024)
+    return long | compared_regressions(207, 12, 12, 9_000, (104, 176, 207), most=1024)
+
+
+def compared_regressions(
+    n: int, lookback: int, horizon: int, steps: int, sizes: tuple[int, ...], most: int
+) -> dict[str, Any]:
+    """Return the errors of each regression on the last fifth of generated data, in units of the spread."""
     from subcast.retrieval.moments import LagMoments
     from subcast.subset.regression import make_regression
 
-    lookback, horizon, n = (24, 24, 12) if quick else (96, 96, 40)
-    z = deviations(generated(n, 4_000 if quick else 14_000).values)
+    z = deviations(generated(n, steps).values)
     cut = int(0.8 * len(z))
     moments, rng = LagMoments.fit(z[:cut], lookback + horizon), np.random.default_rng(SEED)
     starts = np.arange(cut, len(z) - lookback - horizon, 7)
-    most = 1024 if not quick else 96
     found: dict[str, Any] = {}
-    for s in (n // 6, n // 2, n - 4):
+    for s in sizes:
         present = np.sort(rng.choice(n, s, replace=False))
         windows = z[starts[:, None] + np.arange(lookback)][:, :, present]
         future = z[starts[:, None] + lookback + np.arange(horizon)][:, :, present]
@@ -211,7 +219,8 @@ def accuracy_part(quick: bool) -> dict[str, Any]:
                 "thinned_steps": thinned(moments, present, windows, horizon, ridge, most),
             }
             errors = {name: mae_and_rmse(forecast - future) for name, forecast in forecasts.items()}
-            found[f"{s} of {n} present, ridge {ridge:g}"] = {"inputs": len(segments.segments) * s} | errors
+            name = f"lookback {lookback}, {s} of {n} present, ridge {ridge:g}"
+            found[name] = {"inputs": len(segments.segments) * s} | errors
     return found
 
 
