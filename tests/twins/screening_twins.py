@@ -37,8 +37,8 @@ class OneSensor:
         self.scales, self.last, self.before, self.base = scales, None, None, 0.0
         self.run = self.gap = self.age = 0
         spans = {name: float(span) for name, span in scales._asdict().items()}
-        self.spans = [spans[name] for name in ("fast", "slow", "long", "long", "long", "long", "fast", "slow", "slow")]
-        self.smooth = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, float(habits.movement[sensor])]
+        self.spans = [spans[name] for name in ("fast", "slow", "long", "long", "long", "long", "slow", "slow")]
+        self.smooth = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, float(habits.movement[sensor])]
 
     def advance(self, reading, deviation, difference, asleep, row, wild, ill, frozen):
         """Take in one reading; None for what is not known."""
@@ -68,7 +68,7 @@ class OneSensor:
             square = min(((difference - self.memory * self.before) / self.change[row]) ** 2, 16.0)
         moved = None if self.last is None else abs(reading - self.last) / (self.unit * self.activity[row])
         side = min(max(relative, -2.0), 2.0)
-        return [clipped, clipped, side, min(abs(relative), 4.0), product, said**2, square, square, moved]
+        return [clipped, clipped, side, min(abs(relative), 4.0), product, said**2, square, moved]
 
     def believe(self, difference, believed):
         """Keep the difference with which the next is compared."""

@@ -250,7 +250,7 @@ class Feed:
         self._judge_suspects(judged, numbers, signals.run > longest)
 
     def _cross_check(self) -> tuple[Floats, Floats, Causes]:
-        """Return the lasting numbers, their ratio to the limits (both [11, n]), and what it is that exceeds them.
+        """Return the lasting numbers, their ratio to the limits (both [10, n]), and what it is that exceeds them.
 
         The sensor that exceeds its limits by most is taken out first, and the others are judged without it. If more
         would be found than may be at once, it is an event, and none is.

@@ -19,7 +19,7 @@ FIRST_LASTING = 4
 _LASTING_STATES = {
     "fast above": "biased", "fast below": "biased", "slow above": "biased", "slow below": "biased",
     "long above": "drifting", "long below": "drifting", "long mismatch": "biased", "long unlike": "stuck",
-    "fast tremble": "noisy", "slow tremble": "noisy", "still": "stuck",
+    "slow tremble": "noisy", "still": "stuck",
 }  # fmt: skip
 STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name] for name in LASTING))
 """The state of a sensor by what it suffers from."""

@@ -33,8 +33,8 @@ _TAIL = 0.1  # of the days show how far the others may go
 _HEAVIEST = 0.5  # exponent of a tail
 _FEWEST = 5  # days without which there is no limit
 _LEAST_DIFFERENCE = 1.0  # spreads: smaller differences cost little
-_LEAST_LASTING = (0.8, 0.8, 0.6, 0.6, 0.5, 0.5, 1.2, 0.3, 1.2, 1.2, 1.2)  # in the order of LASTING
-_MOST_LASTING = (1e33, 1e33, 1e33, 1e33, 2.0, 2.0, 4.0, 1e33, 4.0, 4.0, 1e33)
+_LEAST_LASTING = (0.8, 0.8, 0.6, 0.6, 0.5, 0.5, 1.2, 0.3, 1.2, 1.2)  # in the order of LASTING
+_MOST_LASTING = (1e33, 1e33, 1e33, 1e33, 2.0, 2.0, 4.0, 1e33, 4.0, 1e33)
 _NEAREST = 1e-3
 _REST_SHARE = 0.05  # of the readings are equal to the value at which a sensor rests
 _ASLEEP, _AWAKE = 0.95, 0.5  # share of readings at rest when a sensor sleeps, and when it is awake
@@ -139,7 +139,7 @@ def _without_base(training: Training) -> Floats:
 def _replay(
     training: Training, differences: Floats, asleep: Mask, habits: Habits, scales: Scales, days: Whole
 ) -> tuple[Floats, tuple[VirtualSensors, ...]]:
-    """Return the largest lasting numbers of each day [11, d, n], and the regressions over each scale."""
+    """Return the largest lasting numbers of each day [10, d, n], and the regressions over each scale."""
     signals = Signals(habits, scales)
     nobody = np.zeros(len(habits.unit), dtype=bool)
     smooth = np.empty((len(days), *signals.smooth.shape))

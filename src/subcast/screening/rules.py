@@ -27,7 +27,7 @@ class Rules:
     instant, instant_suspect
         [4, n], limits of the numbers in `INSTANT`
     lasting, lasting_suspect
-        [11, n], limits of the numbers in `LASTING`
+        [10, n], limits of the numbers in `LASTING`
     rest
         [n], the reading at which a sensor rests (0 of a solar plant at night); NaN if it has none
     sleepy

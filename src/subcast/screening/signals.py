@@ -21,7 +21,7 @@ INSTANT = ("above", "below", "jump up", "jump down")
 
 LASTING = (
     "fast above", "fast below", "slow above", "slow below", "long above", "long below", "long mismatch",
-    "long unlike", "fast tremble", "slow tremble", "still",
+    "long unlike", "slow tremble", "still",
 )  # fmt: skip
 """Judged over a while: differences of smoothed readings; clipped differences, their size, whether they undo what the
 others do (as those of a stuck sensor), and their changes, smoothed; and stillness."""
@@ -122,9 +122,9 @@ class Signals:
         [n], the mean deviation of about the last week, which is taken from deviations: a sensor that changed long ago,
         or a season, is no fault
     smooth
-        [9, n]: deviations smoothed over two scales; over the long scale differences and their sizes, relative to usual
+        [8, n]: deviations smoothed over two scales; over the long scale differences and their sizes, relative to usual
         sizes and clipped, products of differences with what the others say, and squares of the latter; squares of
-        changes, relative and clipped, over two scales; and movements
+        changes, relative and clipped, and movements, over the slow scale
     """
 
     def __init__(self, habits: Habits, scales: Scales) -> None:
@@ -133,10 +133,10 @@ class Signals:
         self.last, self.before, self.base = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
         self.run, self.gap, self.age = (np.zeros(n, dtype=np.int64) for _ in range(3))
         zero, one = np.zeros(n), np.ones(n)
-        self._usual = np.stack([zero, zero, zero, one, zero, zero, one, one, habits.movement])
+        self._usual = np.stack([zero, zero, zero, one, zero, zero, one, habits.movement])
         self.smooth = self._usual
         fast, slow, long = (2 / (1 + steps) for steps in scales)
-        self._rate = np.array([fast, slow, long, long, long, long, fast, slow, slow])[:, None]
+        self._rate = np.array([fast, slow, long, long, long, long, slow, slow])[:, None]
         self._quick = np.maximum(self._rate, 2 / (1 + 2 * scales.fast))
 
     def changes(self, differences: Floats) -> Floats:
@@ -177,7 +177,7 @@ class Signals:
         side, size = np.clip(relative, -_MOST_SIDE, _MOST_SIDE), np.minimum(np.abs(relative), _MOST_SIZE)
         said = np.clip(arrival.deviations - arrival.differences, -_MOST_SAID, _MOST_SAID)
         product = said * np.clip(arrival.differences, -_MOST_SAID, _MOST_SAID)
-        new = np.stack([deviation, deviation, side, size, product, said**2, square, square, moved])
+        new = np.stack([deviation, deviation, side, size, product, said**2, square, moved])
         step = np.where(ill, self._quick, self._rate) * (new - self.smooth)
         taken = awake & ~(wild & (self.age < _STALE))
         self.smooth = np.where(taken & ~np.isnan(step), self.smooth + step, self.smooth)
@@ -206,7 +206,7 @@ class Signals:
         return self.smooth[:N_LEVELS]
 
     def lasting(self, levels: Floats) -> Floats:
-        """Return the lasting numbers, [11, n] in the order of `LASTING`.
+        """Return the lasting numbers, [10, n] in the order of `LASTING`.
 
         Parameters
         ----------
@@ -214,11 +214,10 @@ class Signals:
             [2, n], how much the smoothed deviations differ from what those of the other sensors say
         """
         fast, slow = levels
-        side, size, product, said, fast_square, slow_square, movement = self.smooth[N_LEVELS:]
+        side, size, product, said, square, movement = self.smooth[N_LEVELS:]
         still = 1 / np.maximum(movement, _LEAST_MOVEMENT)
-        trembles = np.sqrt(fast_square), np.sqrt(slow_square)
         unlike = -product / (said + _LEAST_SAID)
-        return np.stack([fast, -fast, slow, -slow, side, -side, size, unlike, *trembles, still])
+        return np.stack([fast, -fast, slow, -slow, side, -side, size, unlike, np.sqrt(square), still])
 
     # Resuming
 
