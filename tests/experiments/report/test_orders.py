@@ -66,6 +66,7 @@ def test_numbers_of_both_orders_are_collected_and_counted(tmp_path: Path) -> Non
     text = order_verdict(all_records)
     assert text.startswith("Of 6 published numbers that were measured in both orders (TCN), ")
     assert "the paper has the **test rows first** (`ecg5000-test-first`)." in text
+    assert text.endswith(" Not measured in both orders: MTGNN, ASTGCN, MSTGCN, LSTNet.")
 
 
 def test_the_other_order_can_win_and_neither_may(tmp_path: Path) -> None:

@@ -53,6 +53,12 @@ def test_other_methods_are_counted_by_name(tmp_path: Path) -> None:
     assert " of 4 comparisons" not in page
 
 
+def test_the_papers_method_is_named_where_it_is_significantly_better(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-main", "ecg5000", "tcn", measured=gaps_of(partial=9, fdw=-3, subcast=2))
+    short = section(report(tmp_path)["page"], "## In short")
+    assert "significantly better than it somewhere: FDW on ecg5000 TCN in MAE (-" in short
+
+
 def test_no_other_method_wins(page: str) -> None:
     text = section(page, "## Other methods, by name")
     assert "Every comparison that another method wins" not in text
@@ -67,7 +73,7 @@ def test_the_overview_spans_the_cells_of_each_order(tmp_path: Path) -> None:
     gaps = [gaps_of(partial=gap, fdw=3, subcast=2)["groups"]["15%"]["partial"]["mae_gap"] for gap in (9, 30)]
     assert f"gap of MAE {gaps[0]:+.1f} to {gaps[1]:+.1f} % on ECG5000 with its training rows first (2 cells);" in short
     assert "on ECG5000 with its test rows first (1 cell)." in short
-    assert "ECG5000 with its training rows first (MTGNN, TCN): " in short
+    assert "ECG5000 with its training rows first (MTGNN; TCN): " in short
     assert "ECG5000 with its test rows first (TCN): " in short
 
 

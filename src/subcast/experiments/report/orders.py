@@ -100,9 +100,11 @@ def order_verdict(all_records: AllRecords) -> str:
         f"{undecided} differ by no more than two trainings do. "
     )
     leader = _FIRST if first >= 2 * second and first else _SECOND if second >= 2 * first and second else None
+    missing = [title for model, title in MODELS.items() if model not in {quantity.model for quantity in every}]
+    rest = f" Not measured in both orders: {', '.join(missing)}." if missing else ""
     if leader is None:
-        return text + "The numbers do not decide which order is the paper's."
-    return text + f"As far as the numbers decide, the paper has the **{ORDERS[leader]}** (`{leader}`)."
+        return text + "The numbers do not decide which order is the paper's." + rest
+    return text + f"As far as the numbers decide, the paper has the **{ORDERS[leader]}** (`{leader}`)." + rest
 
 
 def order_summary(all_records: AllRecords) -> Iterator[str]:
@@ -121,8 +123,9 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
     columns += [f"agree: {name}" for name in ORDERS.values()]
     yield markdown_table(["model", *columns], rows)
     yield (
-        "*Agree* counts the comparisons of tables 1, 4 and 6 (a gap within 2 points, an error in its 95 % interval, an "
-        "order of two methods) in the experiments that were run in both orders, for each training of the model."
+        "*Agree* counts the comparisons with the published numbers (a gap within 2 points, an error in its 95 % "
+        "interval, an order of two methods) in the experiments that were run in both orders, for each training of the "
+        "model. Experiments that were run in one order only are shown in that one."
     )
 
 

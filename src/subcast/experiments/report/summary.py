@@ -50,7 +50,8 @@ def overview_section(all_records: AllRecords) -> Iterator[str]:
     lines += [line for method in _METHOD_NAMES for line in _span_of_gaps(all_records, method)]
     lines += [f"- {text}" for text in (*_rivals_sentences(all_records), *_clock_sentences(all_records))]
     lines += [f"- {text}" for text in _agreement_sentences(all_records)]
-    lines.append(f"- The order of ECG5000's rows ([below](#ecg5000-which-order-of-rows)): {order_verdict(all_records)}")
+    question = "[Which order of ECG5000's rows](#ecg5000-which-order-of-rows) is the paper's?"
+    lines.append(f"- {question} {order_verdict(all_records)}")
     yield "\n".join(lines)
 
 
@@ -72,7 +73,7 @@ def _agreement_sentences(all_records: AllRecords) -> Iterator[str]:
         ]
         checks = paper_checks(records)
         if checks:
-            models = ", ".join(dict.fromkeys(record.model_title for record in records if record.model))
+            models = "; ".join(dict.fromkeys(record.model_title for record in records if record.model))
             agreeing = sum(check.agrees for check in checks)
             yield (
                 f"ECG5000 with its {order} ({models}): {agreeing} of {len(checks)} comparisons with the published "
@@ -94,8 +95,9 @@ def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
 
 
 def _rivals_sentences(all_records: AllRecords) -> Iterator[str]:
-    """Yield which simple methods beat the default of subcast somewhere, and which nowhere, by name."""
-    simple = [contest for contest in contests(all_records) if contest.rival in SIMPLE]
+    """Yield which methods beat the default of subcast somewhere, and which simple ones nowhere, by name."""
+    every = contests(all_records)
+    simple = [contest for contest in every if contest.rival in SIMPLE]
     better = [METHODS[name] for name in SIMPLE if any(c.lost for c in simple if c.rival == name)]
     never = [METHODS[name] for name in SIMPLE if any(c.rival == name for c in simple) and METHODS[name] not in better]
     if better:
@@ -103,6 +105,10 @@ def _rivals_sentences(all_records: AllRecords) -> Iterator[str]:
         yield f"Simple methods that beat the default of `subcast` somewhere: {where}."
     if never:
         yield f"Simple methods that nowhere beat it: {', '.join(never)} ([by name](#other-methods-by-name))."
+    others = [contest for contest in every if contest.rival not in SIMPLE and contest.lost and contest.clear]
+    if others:
+        where = "; ".join(_contest_words(contest) for contest in others)
+        yield f"Other methods that are significantly better than it somewhere: {where}."
 
 
 def _contest_words(contest: Contest) -> str:
