@@ -24,3 +24,9 @@ def test_a_bias_is_written_with_its_side():
         sentences.biased(2.5, "below", "4 hours") == "has been 2.5 below what the other sensors say for about 4 hours"
     )
     assert sentences.biased(None, "above", "1 day") == "has been above what the other sensors say for about 1 day"
+
+
+def test_a_stuck_sensor_is_compared_with_what_is_usual_then():
+    assert sentences.stuck(2.0, "1 day", "1 hour").endswith("without a change; up to 1 hour is usual")
+    alone = sentences.stuck(2.0, "1 day", "1 hour", alone=True)
+    assert "while the other sensors say something else; up to 1 hour is usual then" in alone

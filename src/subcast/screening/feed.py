@@ -308,9 +308,11 @@ class Feed:
         if cause == RANGE:
             return "keeps sending readings that are not possible"
         if cause == FLAT:
-            longest = rules.longest_run(signals.last)
-            run, usual = (sentences.duration(int(each[sensor]), step) for each in (signals.run, longest))
-            return sentences.stuck(float(signals.last[sensor]), run, usual)
+            longest = rules.longest_run(signals.last)[sensor]
+            alone = signals.run[sensor] <= longest
+            usual = rules.differing_run[sensor] if alone else longest
+            run, most = (sentences.duration(int(count), step) for count in (signals.run[sensor], usual))
+            return sentences.stuck(float(signals.last[sensor]), run, most, alone=bool(alone))
         name = LASTING[cause - FIRST_LASTING]
         scale, kind = name.split()[0], name.split()[-1]
         while_ = sentences.duration(getattr(rules.scales, scale, rules.scales.slow), step)

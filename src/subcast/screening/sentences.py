@@ -54,9 +54,10 @@ def silent(gap: str, longest: str) -> str:
     return f"has sent nothing for {gap}; the longest usual gap is {longest}"
 
 
-def stuck(reading: float, run: str, longest: str) -> str:
-    """Say that a sensor repeats its reading."""
-    return f"has read {number(reading)} for {run} without a change; up to {longest} is usual"
+def stuck(reading: float, run: str, longest: str, *, alone: bool = False) -> str:
+    """Say that a sensor repeats its reading, maybe while the others say something else."""
+    others, then = (" while the other sensors say something else", " then") if alone else ("", "")
+    return f"has read {number(reading)} for {run} without a change{others}; up to {longest} is usual{then}"
 
 
 def still(while_: str) -> str:
