@@ -28,6 +28,8 @@ from subcast.subsets import draw_subsets
 from subcast.windows import Split, Windows
 
 LOOKBACK, HORIZON, STEP, SHARE, SEED = 12, 12, 12, 0.15, 2022
+EFFORT = 1.0
+"""Of tuning the default; tests use less."""
 AT_ONCE = 256  # windows completed together
 KEPT_BYTES = 512 << 20  # most bytes of forecasts of completed windows
 QUICK_TO_TRAIN = "clouds-small"
@@ -270,7 +272,7 @@ class Study:
     @cached_property
     def default(self) -> SubsetForecaster:
         """The default of subcast, tuned on validation windows."""
-        robust = SubsetForecaster(self.model, progress=self.progress)
+        robust = SubsetForecaster(self.model, effort=EFFORT, progress=self.progress)
         return robust.fit(self.split.train, self.split.val)
 
     def paper_with(self, fraction: float = 1.0, **changes: Any) -> SubsetForecaster:
