@@ -10,8 +10,11 @@ import numpy as np
 from subcast.retrieval import ShardedBank, WindowBank
 
 
+_ALL = tempfile.TemporaryDirectory(prefix="subcast-banks-")  # removed when the tests end
+
+
 def new_folder():
-    return Path(tempfile.mkdtemp(prefix="subcast-bank-")) / "bank"
+    return Path(tempfile.mkdtemp(dir=_ALL.name)) / "bank"
 
 
 def sharded(bank, steps, client=None, **options):

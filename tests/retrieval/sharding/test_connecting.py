@@ -18,9 +18,10 @@ def test_nobody_answers():
         pass
 
 
-def test_what_is_no_address():
+@pytest.mark.parametrize("address", ["", "nonsense", "nowhere://host:1", "tcp://host", "tcp://host:port"])
+def test_what_is_no_address(address):
     pytest.importorskip("distributed")
-    with pytest.raises(InputError, match="no address of a scheduler"), cluster_client("nowhere://x", 0.5):
+    with pytest.raises(InputError, match="no address of a scheduler"), cluster_client(address, 0.5):
         pass
 
 
