@@ -9,7 +9,6 @@ import numpy as np
 
 from subcast.retrieval import ShardedBank, WindowBank
 
-
 _ALL = tempfile.TemporaryDirectory(prefix="subcast-banks-")  # removed when the tests end
 
 
