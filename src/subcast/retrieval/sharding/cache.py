@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +50,7 @@ class ShardRows:
         self.shard = shard
         self.frame = frame
         self.side = side
-        self.rows = np.empty((frame.n_rows, shard.file.steps), dtype=np.float32)
+        self.rows = _empty_rows(frame.n_rows, shard.file.steps)
         self.in_use = 0
         self.pending = 0  # bytes of rows that are being read
         self.lock = threading.Lock()
@@ -58,9 +59,10 @@ class ShardRows:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the rows that were read, with the index over them."""
+        """Memory of the rows that were read, with the index over them and the starts of the candidates."""
         index = self.bank._index
-        return int(self._known.sum()) * self.rows[0].nbytes + (0 if index is None else index.nbytes)
+        rows = int(self._known.sum()) * self.rows[0].nbytes
+        return rows + int(self.bank.starts.nbytes) + (0 if index is None else index.nbytes)
 
     def missing(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the rows that were not read yet."""
@@ -80,6 +82,18 @@ class ShardRows:
     def cost_of(self, rows: NDArray[np.int64]) -> int:
         """Return the memory that loading rows would add; an index takes half of what it covers."""
         return int(self.missing(rows).size * self.rows[0].nbytes * 1.5)
+
+
+def _empty_rows(rows: int, steps: int) -> NDArray[np.float32]:
+    """Return an array [rows, t] whose rows take memory only when they are filled.
+
+    Huge pages would make each row take part of its neighbors' memory too.
+    """
+    memory = mmap.mmap(-1, max(4 * rows * steps, 1))
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=np.float32, count=rows * steps).reshape(rows, steps)
 
 
 def _bank_of(rows: NDArray[np.float32], frame: Frame, side: Side) -> WindowBank:
