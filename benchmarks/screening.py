@@ -38,8 +38,8 @@ LOOKBACK = HORIZON = 12
 DATASETS = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds")
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "results" / "checkpoints"
 EFFORT = 0.15
-DRAWS = 4  # for each kind and size
-WINDOWS = 30  # for each draw
+DRAWS = 1  # for each kind and size; three for a kind without sizes
+WINDOWS = 16  # for each draw
 FAULTY = 0.1  # of the sensors at once
 SHORTEST, LONGEST = 0.5, 3.0  # days of a fault
 LEAD = 2.0  # days of good readings before
