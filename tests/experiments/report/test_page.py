@@ -88,6 +88,13 @@ def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "page.md").exists()
 
 
+def test_a_page_that_is_no_markdown_file_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-noise", "ecg5000", "mtgnn")
+    with pytest.raises(InputError, match=r"the page must be a file that ends in .md, got 'out'"):
+        write_report(tmp_path / "r", tmp_path / "out", tmp_path / "figures")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r"]
+
+
 def test_each_order_and_the_other_datasets_have_verdicts_of_their_own(tmp_path: Path) -> None:
     gaps = {"ecg5000": 9, "ecg5000-test-first": -9, "clouds": -9}
     for dataset, gap in gaps.items():

@@ -29,7 +29,11 @@ def test_models_that_are_not_committed_are_named(tmp_path: Path) -> None:
         training = TRAINING | {"dataset": "ecg5000", "model": model, "variant": variant}
         (tmp_path / f"training-{model}.json").write_text(json.dumps(training))
     (tmp_path / "checkpoints" / "tcn-ecg5000").mkdir(parents=True)
-    text = report(tmp_path)["runs"]
+    pages = report(tmp_path)
+    text = pages["runs"]
+    assert "measured again: `mtgnn-noise-ecg5000`. ([what was run](page/runs.md))" in section(
+        pages["page"], "## In short"
+    )
     assert "1 of 2 trained models are in `results/checkpoints/`. The others must be trained again" in text
     assert "measured again: `mtgnn-noise-ecg5000`." in text
     assert row_of(text, "`ecg5000`", "TCN")[-1] == "committed"

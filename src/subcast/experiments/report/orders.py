@@ -127,6 +127,20 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
         "interval, an order of two methods) in the experiments that were run in both orders, for each training of the "
         "model. Experiments that were run in one order only are shown in that one."
     )
+    yield from _seeds_sentence(every)
+
+
+def _seeds_sentence(every: Sequence[Quantity]) -> Iterator[str]:
+    """Yield in a sentence what moves between trainings that differ in their seed alone."""
+    for model in dict.fromkeys(quantity.model for quantity in every):
+        moved = [
+            f"{quantity.what.removesuffix(', %')} by {quantity.spread:.2f}{' points' if '%' in quantity.what else ''}"
+            for quantity in every
+            if quantity.model == model and quantity.spread is not None and "MAE" in quantity.what
+        ]
+        if moved:
+            text = "; ".join(moved)
+            yield f"What moves between trainings of {_title(model)} that differ in their seed alone: {text}."
 
 
 def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, str]:

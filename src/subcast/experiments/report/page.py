@@ -29,7 +29,13 @@ from subcast.experiments.report.items import items_table
 from subcast.experiments.report.orders import order_summary
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import ORDERS, AllRecords, read_records, read_trainings
-from subcast.experiments.report.summary import main_table, overview_section, rivals_section, runs_section
+from subcast.experiments.report.summary import (
+    committed_sentence,
+    main_table,
+    overview_section,
+    rivals_section,
+    runs_section,
+)
 from subcast.experiments.report.tables import markdown_table
 from subcast.experiments.report.verdicts import Claim, Outcome, verdict
 from subcast.plots import save_figure
@@ -52,6 +58,8 @@ def write_report(results: Path, page: Path, figures: Path) -> Path:
     figures
         folder for the figures
     """
+    if page.suffix.lower() != ".md":
+        raise InputError(f"the page must be a file that ends in .md, got {page.name!r}: other pages go into its folder")
     all_records, others = read_records(results)
     if not any(all_records.values()):
         raise InputError(f"there are no records in {str(results)!r}: run subcast reproduce first, or name their folder")
@@ -62,7 +70,8 @@ def write_report(results: Path, page: Path, figures: Path) -> Path:
     trained = {(training["dataset"], training["model"]) for training in trainings if not training.get("variant")}
     figure_links = _draw_figures(all_records, figures, folder)
     committed = {path.name.removesuffix(".onnx") for path in (results.parent / "checkpoints").glob("*")}
-    _write(page, _first_page(all_records, texts, trained), f"{folder.name}/")
+    models = committed_sentence(trainings, committed)
+    _write(page, _first_page(all_records, texts, trained, models), f"{folder.name}/")
     runs = runs_section(all_records, others, trainings, texts["data"], committed)
     _write(folder / f"{RUNS}.md", _runs_page(runs, texts))
     for name, experiment in load_experiments().items():
@@ -104,11 +113,11 @@ def _draw_figures(all_records: AllRecords, folder: Path, pages: Path) -> dict[st
     return links
 
 
-def _first_page(all_records: AllRecords, texts: Mapping[str, Any], trained: Cells) -> Iterator[str]:
+def _first_page(all_records: AllRecords, texts: Mapping[str, Any], trained: Cells, models: str) -> Iterator[str]:
     head = texts["head"]
     yield "# The paper's evaluation, measured again"
     yield head["introduction"]
-    yield from overview_section(all_records)
+    yield from overview_section(all_records, models)
     yield "## The main results"
     yield head["main"]
     yield main_table(all_records)

@@ -43,8 +43,8 @@ _CLAIM_VERBS = {
 }
 
 
-def overview_section(all_records: AllRecords) -> Iterator[str]:
-    """Yield the main results in a few lines."""
+def overview_section(all_records: AllRecords, models: str) -> Iterator[str]:
+    """Yield the main results in a few lines, with a sentence on the trained models."""
     yield "## In short"
     lines = [f"- {_claims_sentence(all_records)}"]
     lines += [line for method in _METHOD_NAMES for line in _span_of_gaps(all_records, method)]
@@ -52,6 +52,7 @@ def overview_section(all_records: AllRecords) -> Iterator[str]:
     lines += [f"- {text}" for text in _agreement_sentences(all_records)]
     question = "[Which order of ECG5000's rows](#ecg5000-which-order-of-rows) is the paper's?"
     lines.append(f"- {question} {order_verdict(all_records)}")
+    lines += [f"- {models} ([what was run](#runs))"] if models else []
     yield "\n".join(lines)
 
 
@@ -243,7 +244,7 @@ def runs_section(
     yield from _default_dates(all_records)
     if trainings:
         yield "## Trainings"
-        yield _committed_sentence(trainings, committed)
+        yield committed_sentence(trainings, committed)
         yield _training_table(trainings, committed)
         yield (
             "Cells of models that are not in this table are declared too, and are counted nowhere. They can be run "
@@ -263,8 +264,10 @@ def training_name(training: Mapping[str, Any]) -> str:
     return trained_name(*names)
 
 
-def _committed_sentence(trainings: Sequence[Mapping[str, Any]], committed: Set[str]) -> str:
-    """Return which trained models are committed, and which must be trained again before their cells can be run."""
+def committed_sentence(trainings: Sequence[Mapping[str, Any]], committed: Set[str]) -> str:
+    """Return which trained models are committed, and which must be trained again; "" without trainings."""
+    if not trainings:
+        return ""
     names = [training_name(training) for training in trainings]
     absent = [name for name in names if name not in committed]
     text = f"{len(names) - len(absent)} of {plural(len(names), 'trained model')} are in `results/checkpoints/`."
