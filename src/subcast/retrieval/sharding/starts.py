@@ -79,9 +79,11 @@ class StartRuns:
     def between(self, first: int, last: int) -> NDArray[np.int64]:
         """Return the starts from `first` to `last` - 1."""
         inside = self.runs[(self.runs[:, 1] > first) & (self.runs[:, 0] < last)]
-        pieces = [np.arange(a, b, every) for a, b, every in inside.tolist()]
-        starts = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
-        return np.asarray(starts[(starts >= first) & (starts < last)], dtype=np.int64)
+        pieces = [  # only the part of each run that is asked for
+            np.arange(a + max(0, -(-(first - a) // every)) * every, min(b, last), every, dtype=np.int64)
+            for a, b, every in inside.tolist()
+        ]
+        return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
 
     def at(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the starts of candidates of any shape, given by their numbers from 0."""
