@@ -53,7 +53,7 @@ class ShardedBank:
         a `distributed.Client`: its workers search, each shard as a task. None for this process.
     cache_bytes
         how much memory the columns that were read may take, with the index over them: in this process, or in each
-        worker (where it is at most two fifths of the worker's memory limit). One shard is searched even if it takes more.
+        worker (where it is at most two fifths of its memory limit). One shard is searched even if it takes more.
     patience
         seconds to wait for a worker when the cluster has none
     verify
