@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from experiments.report.examples import gaps_of, report, row_of, section, write_record
-from subcast.experiments.report.orders import Quantity, agreeing_checks, nearer, order_verdict, quantities, spread_of
+from subcast.experiments.report.orders import (
+    Quantity,
+    agreeing_checks,
+    like_for_like,
+    nearer,
+    order_verdict,
+    quantities,
+    spread_of,
+)
 from subcast.experiments.report.records import read_records
 
 OLD, NEW = "ecg5000", "ecg5000-test-first"
@@ -99,11 +107,15 @@ def test_the_neighbor_forecast_needs_no_model(tmp_path: Path) -> None:
 def test_agreement_is_counted_for_experiments_in_both_orders(tmp_path: Path) -> None:
     write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (52.0,), NEW: (33.0, 52.0)})
     write_record(tmp_path / "r", "table-main", OLD, "tcn", measured=gaps_of(partial=33, fdw=1))  # in one order only
-    counts = agreeing_checks(read_records(tmp_path / "r")[0], "tcn")
-    old, first, second = counts[OLD], *counts[NEW].split(", ")
+    all_records = read_records(tmp_path / "r")[0]
+    counts = agreeing_checks(all_records, "tcn")
+    (old,), (first, second) = counts[OLD], counts[NEW]
     assert old == second
-    assert int(first.split()[0]) > int(second.split()[0])
-    assert all(text.endswith(" of 6") for text in (old, first, second))
+    assert first[0] > second[0]
+    assert {every for _, every in (old, first, second)} == {6}
+    text = f"{old[0]} of 6 with the training rows first, {first[0]} of 6 with the test rows first."
+    assert like_for_like(all_records).endswith(text)  # the second training is not counted again
+    assert text in section(report(tmp_path)["page"], "## In short")
 
 
 def test_the_pages_show_both_orders_and_what_trainings_move(tmp_path: Path) -> None:

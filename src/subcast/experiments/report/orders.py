@@ -117,7 +117,8 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
     for model in dict.fromkeys(quantity.model for quantity in every):
         own = [quantity for quantity in every if quantity.model == model]
         counts = _counts(own, every)
-        agreeing = agreeing_checks(all_records, model).values() if model else ("", "")
+        shared = agreeing_checks(all_records, model).values() if model else ([], [])
+        agreeing = [", ".join(f"{agree} of {every_check}" for agree, every_check in counted) for counted in shared]
         rows.append([_title(model), *(str(counts[name]) for name in (_FIRST, _SECOND, None)), *agreeing])
     columns = [f"nearer: {name}" for name in ORDERS.values()] + ["undecided"]
     columns += [f"agree: {name}" for name in ORDERS.values()]
@@ -143,12 +144,25 @@ def _seeds_sentence(every: Sequence[Quantity]) -> Iterator[str]:
             yield f"What moves between trainings of {_title(model)} that differ in their seed alone: {text}."
 
 
-def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, str]:
-    """Return by dataset how many comparisons with the paper agree, in experiments that a model has in both orders.
+def like_for_like(all_records: AllRecords) -> str:
+    """Return how many comparisons agree in both orders, in what the first trainings have in both; "" if nothing."""
+    totals = dict.fromkeys(ORDERS, (0, 0))
+    for model in MODELS:
+        for dataset, counted in agreeing_checks(all_records, model).items():
+            agree, every = counted[0] if counted else (0, 0)
+            totals[dataset] = (totals[dataset][0] + agree, totals[dataset][1] + every)
+    if not all(every for _, every in totals.values()):
+        return ""
+    texts = [f"{agree} of {every} with the {ORDERS[dataset]}" for dataset, (agree, every) in totals.items()]
+    return f"In the experiments and models that were run in both orders: {', '.join(texts)}."
 
-    There is one count for each training.
+
+def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, list[tuple[int, int]]]:
+    """Return by dataset how many comparisons with the paper agree, and how many there are, for each training.
+
+    Only experiments that the model has in both orders count.
     """
-    counts: dict[str, list[str]] = {dataset: [] for dataset in ORDERS}
+    counts: dict[str, list[tuple[int, int]]] = {dataset: [] for dataset in ORDERS}
     shared = [
         record
         for records in all_records.values()
@@ -159,8 +173,8 @@ def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, str]:
         for seed in sorted({record.seed for record in shared if record.dataset == dataset}):
             checks = paper_checks([record for record in shared if (record.dataset, record.seed) == (dataset, seed)])
             if checks:
-                counts[dataset].append(f"{sum(check.agrees for check in checks)} of {len(checks)}")
-    return {dataset: ", ".join(texts) for dataset, texts in counts.items()}
+                counts[dataset].append((sum(check.agrees for check in checks), len(checks)))
+    return counts
 
 
 def order_details(all_records: AllRecords) -> Iterator[str]:

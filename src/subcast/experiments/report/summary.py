@@ -8,7 +8,7 @@ from typing import Any
 
 from subcast.experiments.declaration import load_experiments
 from subcast.experiments.report.agreement import agreement, count_claims, paper_checks
-from subcast.experiments.report.orders import order_verdict
+from subcast.experiments.report.orders import like_for_like, order_verdict
 from subcast.experiments.report.records import (
     METHODS,
     ORDERS,
@@ -63,23 +63,26 @@ def _claims_sentence(all_records: AllRecords) -> str:
 
 
 def _agreement_sentences(all_records: AllRecords) -> Iterator[str]:
-    """Yield how many comparisons with the published ECG5000 numbers agree, in each order of its rows."""
+    """Yield how many comparisons with the published ECG5000 numbers agree, in each order, for first trainings."""
     for dataset, order in ORDERS.items():
         records = [
             record
             for name, of_experiment in all_records.items()
             if name != "table-datasets"
             for record in of_experiment
-            if record.dataset == dataset
+            if record.dataset == dataset and record.seed == 0
         ]
         checks = paper_checks(records)
         if checks:
-            models = "; ".join(dict.fromkeys(record.model_title for record in records if record.model))
+            models = ", ".join(dict.fromkeys(record.model_title for record in records if record.model))
             agreeing = sum(check.agrees for check in checks)
             yield (
                 f"ECG5000 with its {order} ({models}): {agreeing} of {len(checks)} comparisons with the published "
                 f"numbers agree ({agreement(checks)})."
             )
+    both = like_for_like(all_records)
+    if both:
+        yield both
 
 
 def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
