@@ -1,5 +1,6 @@
 """Settings for all tests: no network, and hypothesis with fixed seeds and without a database on disk."""
 
+import logging
 import os
 import socket
 
@@ -41,3 +42,14 @@ def _no_network(monkeypatch):
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_before():
+    """Undo what a test does to the loggers that the service sets up for its process."""
+    loggers = [logging.getLogger(name) for name in ("subcast", "uvicorn", "uvicorn.error", "uvicorn.access")]
+    before = [(logger.handlers[:], logger.level, logger.propagate, logger.disabled) for logger in loggers]
+    yield
+    for logger, (handlers, level, propagate, disabled) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate, logger.disabled = handlers, propagate, disabled
+        logger.setLevel(level)

@@ -91,7 +91,7 @@ def tuned_steps(horizon: int) -> NDArray[np.int64]:
 def mixtures(names: tuple[str, ...]) -> NDArray[np.float32]:
     """Return the shares to try, [m, experts]: the usual ones, then all multiples of a tenth that add up to 1.
 
-    >>> mixtures(("model", "boosted"))[:3]
+    >>> mixtures(("specialist", "linear"))[:3]
     array([[0.5, 0.5],
            [0. , 1. ],
            [0.1, 0.9]], dtype=float32)

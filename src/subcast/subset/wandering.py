@@ -15,8 +15,8 @@ from subcast.windows import Windows
 
 _MOST_WINDOWS = 2000  # of the training, evenly spread, whose levels are looked at
 _LEAST_WINDOWS = 64
-_PARTS = 8  # a level is compared with the level an eighth of the training later
-_LASTING = 0.3  # correlation of the two above which a variable wanders; 0 is expected if it returns to its usual level
+_LATER = (0.1, 0.113, 0.129, 0.143)  # a level is compared with those so many shares of the training later
+_LASTING = 0.3  # smallest correlation of the two if a variable wanders; 0 is expected if it returns to its usual level
 _AT_ONCE = 1 << 22  # cells of windows
 
 
@@ -53,16 +53,17 @@ class KnownLevels:
         low, high = np.full(n, -np.inf, dtype=np.float32), np.full(n, np.inf, dtype=np.float32)
         starts = np.asarray(train.starts, dtype=np.int64)
         starts = starts[:: -(-len(starts) // _MOST_WINDOWS)]
-        later = int(np.searchsorted(starts, starts[0] + (starts[-1] - starts[0]) / _PARTS))
+        later = np.searchsorted(starts, starts[0] + np.array(_LATER) * (starts[-1] - starts[0]))
         length = train.lookback + train.horizon
-        if len(starts) < _LEAST_WINDOWS or starts[later] - starts[0] < length:
+        if len(starts) < _LEAST_WINDOWS or starts[later[0]] - starts[0] < length:
             return cls(low, high)
         steps = starts[:, None] + np.arange(train.lookback)
         at_once = max(1, _AT_ONCE // steps.size)
         for first in range(0, n, at_once):
             some = np.arange(first, min(first + at_once, n))
             level = window_levels(train.series.values[steps][:, :, some], slots[steps], some, normalizer)
-            lasts = np.flatnonzero(_lasting(level, later) > _LASTING)
+            lasting = np.min([_lasting(level, int(lag)) for lag in later], axis=0)  # waves do not last at all lags
+            lasts = np.flatnonzero(lasting > _LASTING)
             low[some[lasts]], high[some[lasts]] = np.nanmin(level[:, lasts], 0), np.nanmax(level[:, lasts], 0)
         return cls(low, high)
 

@@ -1,5 +1,7 @@
 """The regression on S alone: against loops, without the model and without neighbors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_it_is_the_ridge_regression_in_deviations_from_the_usual_value(parts, ro
 
 def test_usual_readings_give_the_usual_value(parts, robust):
     done = done_with(robust, parts.test[:2])
-    usual = type(done)(**{**vars(done), "readings": np.zeros_like(done.readings)})
+    usual = replace(done, readings=np.zeros_like(done.readings))
     slots = robust.fitted_.slots(done.arrived, HORIZON, LOOKBACK)
     forecast = Linear().forecast(usual, PRESENT)
     np.testing.assert_allclose(forecast, robust.fitted_.normalizer.center[:, PRESENT][slots % 24], rtol=1e-5)
@@ -68,7 +70,7 @@ def test_the_model_is_not_run(parts, robust):
 
 def test_without_moments_it_says_what_to_do(parts, robust):
     done = done_with(robust, parts.test[:2])
-    without = type(done)(**{**vars(done), "regression": None})
+    without = replace(done, regression=None)
     with pytest.raises(InputError, match="needs moments"):
         Linear().forecast(without, PRESENT)
 
