@@ -96,11 +96,6 @@ def trembling(times: float, while_: str) -> str:
     return f"trembles: over {while_} its readings jumped {times:.1f} times as much as usual while the others did not"
 
 
-def swapped(other: str) -> str:
-    """Say that two sensors seem to be exchanged."""
-    return f"its readings fit {other}, and those of {other} fit it: the two may be swapped"
-
-
 def event(count: int) -> str:
     """Say why many sensors that differ at once are not taken for ill."""
     return f"so do {plural(count, 'other sensor')} at the same time, more than faults explain: taken as a real event"
