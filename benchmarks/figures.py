@@ -375,6 +375,20 @@ def both_gaps(errors: dict[str, Any]) -> str:
     return f"{errors['mae_gap']:+.1f} / {errors['rmse_gap']:+.1f}"
 
 
+def intervals() -> str:
+    """Return coverage, width and interval score of the intervals beside those of quantile boosting on own past."""
+    rows = []
+    for path in sorted((ROOT / "results").glob("intervals-*.json")):
+        record = json.loads(path.read_text())
+        for share, methods in record["figures"].items():
+            cells = [
+                f"{each['coverage']:.1%}, width {each['width']:.2f}, score {each['interval_score']:.2f}"
+                for each in (methods["subcast"], methods["quantile boosting"])
+            ]
+            rows.append((record["record"].removeprefix("intervals-"), share, *cells))
+    return markdown(("model and data", "present", "subcast", "quantile boosting on own past"), rows)
+
+
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
@@ -389,6 +403,7 @@ BLOCKS = {
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
         "ablation": ablation,
+        "intervals": intervals,
         "coverage": coverage,
         "choices": choices,
     },
