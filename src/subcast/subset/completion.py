@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -51,7 +52,7 @@ class Completed:
     pooled: NDArray[np.float32]
     solved: NDArray[np.float32] | None
     regression: Regression | None
-    _ahead: dict[bytes, NDArray[np.float32]] = field(init=False, default_factory=dict, repr=False)
+    _kept: dict[tuple[str, bytes], NDArray[np.float32]] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def solved_readings(self) -> NDArray[np.float32]:
@@ -73,11 +74,21 @@ class Completed:
 
     def deviation_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the regression's forecast of variables in normalized units, [b, h, s]; not to be changed in place."""
-        key = variables.tobytes()
-        if key not in self._ahead:
+
+        def compute() -> NDArray[np.float32]:
             solved = self.solved_readings
-            self._ahead[key] = self.regression.future(solved, variables)  # type: ignore[union-attr]
-        return self._ahead[key]
+            return self.regression.future(solved, variables)  # type: ignore[union-attr]
+
+        return self.kept("ahead", variables, compute)
+
+    def kept(
+        self, name: str, variables: NDArray[np.int64], compute: Callable[[], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Return what `compute` gave for these variables, computed once; not to be changed in place."""
+        key = name, variables.tobytes()
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,22 +50,23 @@ class KnownLevels:
     def fit(cls, train: Windows, normalizer: Normalizer, slots: NDArray[np.int64]) -> KnownLevels:
         """Learn the ranges from the training windows; `slots` [t] are the positions of the steps in the cycle."""
         n = train.series.n_variables
-        low, high = np.full(n, -np.inf, dtype=np.float32), np.full(n, np.inf, dtype=np.float32)
+        levels = cls.unknown(n)
         starts = np.asarray(train.starts, dtype=np.int64)
         starts = starts[:: -(-len(starts) // _MOST_WINDOWS)]
         later = np.searchsorted(starts, starts[0] + np.array(_LATER) * (starts[-1] - starts[0]))
         length = train.lookback + train.horizon
         if len(starts) < _LEAST_WINDOWS or starts[later[0]] - starts[0] < length:
-            return cls(low, high)
+            return levels
         steps = starts[:, None] + np.arange(train.lookback)
         at_once = max(1, _AT_ONCE // steps.size)
         for first in range(0, n, at_once):
             some = np.arange(first, min(first + at_once, n))
-            level = window_levels(train.series.values[steps][:, :, some], slots[steps], some, normalizer)
+            level = window_levels(train.series.values[steps[:, :, None], some], slots[steps], some, normalizer)
             lasting = np.min([_lasting(level, int(lag)) for lag in later], axis=0)  # waves do not last at all lags
             lasts = np.flatnonzero(lasting > _LASTING)
-            low[some[lasts]], high[some[lasts]] = np.nanmin(level[:, lasts], 0), np.nanmax(level[:, lasts], 0)
-        return cls(low, high)
+            levels.low[some[lasts]] = np.nanmin(level[:, lasts], axis=0)
+            levels.high[some[lasts]] = np.nanmax(level[:, lasts], axis=0)
+        return levels
 
     @classmethod
     def unknown(cls, n: int) -> KnownLevels:

@@ -121,20 +121,16 @@ class Boosted:
         fitted, present, features = done.fitted, done.present, features_of(done.fitted)
         cells = self._cells(done.moved, present)
         shape = (len(done.arrived), len(features.steps), len(present))
-        ahead = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)[:, features.steps]
-        regression, offsets = done.deviation_ahead(present)[:, features.steps], done.moved.arrived.offsets
+        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
+        ahead, regression = slots[:, features.steps], done.deviation_ahead(present)[:, features.steps]
         ends = []
         for left, level in zip((self.bounds or ())[:2], (self.bounds or ())[2:], strict=True):
             deviation = np.zeros(shape, dtype=np.float32)
             if share < 1:
                 deviation += (1 - share) * (regression + left.predict(cells).reshape(shape))
             if share > 0:
-                by_level = features.deviations(level.predict(cells).reshape(shape), ahead, present)
-                if offsets is not None:
-                    by_level += offsets[:, None, present] / fitted.normalizer.spread_at(ahead, present)
-                deviation += share * by_level
+                deviation += share * self._by_level(done, level.predict(cells).reshape(shape), ahead, present)
             ends.append(interpolated(deviation, features.steps, fitted.horizon))
-        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
         low, high = np.minimum(*ends), np.maximum(*ends)
         return np.stack([fitted.normalizer.restore(each, slots, present) for each in (low, high)])
 
@@ -158,31 +154,38 @@ class Boosted:
         say of its level forward again.
         """
         fitted, features = done.fitted, features_of(done.fitted)
-        offsets = done.moved.arrived.offsets
         cells = self._cells(done.moved, variables)
         left, level = self._learned(cells, (len(deviation), len(features.steps), len(variables)))
         ahead = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)[:, features.steps]
-        by_level = features.deviations(level, ahead, variables) - deviation[:, features.steps]
-        if offsets is not None:
-            by_level += offsets[:, None, variables] / fitted.normalizer.spread_at(ahead, variables)
+        by_level = self._by_level(done, level, ahead, variables) - deviation[:, features.steps]
         return interpolated((left + by_level) / 2, features.steps, fitted.horizon)
 
     def _cells(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the features of variables in S; those of all of S are kept with the windows, for the intervals."""
-        known = done.__dict__.get("_boosted_cells")
-        if known is not None and np.array_equal(known[0], variables):
-            return np.asarray(known[1])
-        fitted, features = done.fitted, features_of(done.fitted)
-        readings = fitted.normalize(done.arrived, done.present)
-        cells = features.rows(
-            readings[:, :, np.searchsorted(done.present, variables)],
-            done.deviation_ahead(variables)[:, features.steps],
-            fitted.slots(done.arrived, fitted.lookback + fitted.horizon),
-            variables,
-            crowd_of(readings, fitted.n),
-        )
-        done.__dict__["_boosted_cells"] = (variables, cells)
-        return cells
+        """Return the features of variables in S, which are kept with the windows for the intervals."""
+
+        def compute() -> NDArray[np.float32]:
+            fitted, features = done.fitted, features_of(done.fitted)
+            readings = fitted.normalize(done.arrived, done.present)
+            return features.rows(
+                readings[:, :, np.searchsorted(done.present, variables)],
+                done.deviation_ahead(variables)[:, features.steps],
+                fitted.slots(done.arrived, fitted.lookback + fitted.horizon),
+                variables,
+                crowd_of(readings, fitted.n),
+            )
+
+        return done.kept("cells", variables, compute)
+
+    @staticmethod
+    def _by_level(
+        done: Completed, learned: NDArray[np.float32], ahead: NDArray[np.int64], variables: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return readings that trees learned in units, [b, steps, s], as deviations, moved forward again."""
+        deviation = features_of(done.fitted).deviations(learned, ahead, variables)
+        offsets = done.moved.arrived.offsets
+        if offsets is None:
+            return deviation
+        return deviation + offsets[:, None, variables] / done.fitted.normalizer.spread_at(ahead, variables)
 
     def _learned(self, cells: NDArray[np.float32], shape: tuple[int, ...]) -> list[NDArray[np.float32]]:
         """Return what both models give for the rows, reshaped."""
