@@ -210,30 +210,47 @@ def split_series(
     checked_shares = _checked_shares(rules.shares if shares is None else shares)
     if gap is not None:
         check_whole("gap", gap, low=0)
-    whole = Windows(series, lookback, horizon)  # checks lookback and horizon
-    window = lookback + horizon
-    if rules.windows_first:
-        if gap is not None:
-            raise InputError(
-                f"gap={gap} cannot be used with protocol {rules.name!r}, whose parts overlap at their edges: "
-                "leave it out"
-            )
-        bounds = _bounds_of_windows(len(whole), checked_shares, window)
-    else:
-        bounds = _bounds_of_steps(len(series), checked_shares, window, gap)
-    for name, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
-        if last - first < window:
-            raise InputError(
-                f"the {name} part would have {max(last - first, 0)} of the {len(series)} steps, fewer than one window "
-                f"of {window}: give a longer series (about {_steps_needed(checked_shares, window, gap)} steps), "
-                "a shorter window or other shares"
-            )
+    Windows(series, lookback, horizon)  # checks lookback and horizon
+    bounds = _part_bounds(len(series), lookback + horizon, checked_shares, gap, rules)
     inputs, targets = inputs_and_targets(series, rules)
     splits = (
         Windows(inputs[first:last], lookback, horizon, target_values=targets[first:last], protocol=rules)
         for first, last in bounds
     )
     return Split(*splits)
+
+
+def training_steps(steps: int, lookback: int, horizon: int, protocol: str | DataProtocol = "default") -> int:
+    """Return how many of the steps of a series belong to the training part when it is split.
+
+    >>> training_steps(1000, 12, 12)
+    668
+    """
+    rules = get_protocol(protocol)
+    return _part_bounds(steps, lookback + horizon, rules.shares, None, rules)[0][1]
+
+
+def _part_bounds(
+    steps: int, window: int, shares: tuple[float, float, float], gap: int | None, rules: DataProtocol
+) -> list[tuple[int, int]]:
+    """Return the first step of each part and the one after its last; raise if a part is shorter than a window."""
+    if rules.windows_first:
+        if gap is not None:
+            raise InputError(
+                f"gap={gap} cannot be used with protocol {rules.name!r}, whose parts overlap at their edges: "
+                "leave it out"
+            )
+        bounds = _bounds_of_windows(steps - window + 1, shares, window)
+    else:
+        bounds = _bounds_of_steps(steps, shares, window, gap)
+    for name, (first, last) in zip(("training", "validation", "test"), bounds, strict=True):
+        if last - first < window:
+            raise InputError(
+                f"the {name} part would have {max(last - first, 0)} of the {steps} steps, fewer than one window "
+                f"of {window}: give a longer series (about {_steps_needed(shares, window, gap)} steps), "
+                "a shorter window or other shares"
+            )
+    return bounds
 
 
 def _checked_shares(shares: Sequence[float]) -> tuple[float, float, float]:

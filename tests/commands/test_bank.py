@@ -21,9 +21,10 @@ def table(tmp_path):
     return path
 
 
-def test_the_training_part_serves_fit(tmp_path, table):
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_the_training_part_serves_fit(tmp_path, table, stream):
     sizes = ("--lookback", "12", "--horizon", "4")
-    result = run("bank", "write", table, tmp_path / "bank", *sizes, "--steps", "40")
+    result = run("bank", "write", table, tmp_path / "bank", *sizes, "--steps", "40", *stream)
     assert "windows of 12 steps, 5 variables" in result.stdout
     options = ("--model", CHECKPOINT, "--effort", "0.1", "--no-progress")
     run("fit", table, *options, "-o", tmp_path / "plain")
@@ -58,11 +59,14 @@ def as_file(folder, kind, rows=240):
 def test_a_file_in_pieces_is_the_same_bank(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(command, "_ROWS_AT_ONCE", 50)
     path = as_file(tmp_path, kind)
-    run("bank", "write", path, tmp_path / "pieces", "--stream", "--steps", "60")
-    run("bank", "write", path, tmp_path / "whole", "--part", "all", "--steps", "60")
-    pieces, whole = sc.ShardedBank(tmp_path / "pieces"), sc.ShardedBank(tmp_path / "whole")
-    assert pieces.fingerprint() == whole.fingerprint()
-    assert np.allclose(pieces.steps(0, 240), waves().values, rtol=1e-6)
+    for part, steps in (("train", 155), ("all", 240)):
+        sizes = ("--lookback", "6", "--horizon", "4", "--part", part, "--steps", "60")
+        run("bank", "write", path, tmp_path / "pieces", "--stream", *sizes)
+        run("bank", "write", path, tmp_path / "whole", *sizes)
+        pieces, whole = sc.ShardedBank(tmp_path / "pieces"), sc.ShardedBank(tmp_path / "whole")
+        assert pieces.fingerprint() == whole.fingerprint()
+        assert pieces.n_steps == steps
+        assert np.allclose(pieces.steps(0, steps), waves().values[:steps], rtol=1e-6)
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
@@ -118,12 +122,25 @@ def empty(folder):
         (lambda folder: folder / "none.csv", (), "there is no file"),
         (lambda folder: as_file(folder, "csv"), ("--time", "when"), "--time is 'when'"),
         (lambda folder: as_file(folder, "csv"), ("--decimal", ","), "--decimal cannot be used with --stream"),
+        (lambda folder: as_file(folder, "csv"), ("--preset", "paper"), "--preset paper cannot be used with --stream"),
+        (lambda folder: as_file(folder, "csv", 60), (), "the validation part would have"),
         (lambda folder: waves().save(folder / "a.npz") or folder / "a.npz", (), "reads .parquet and .csv"),
     ],
 )
 def test_a_file_that_is_not_clean_is_refused_in_a_stream(tmp_path, make, options, message):
     with pytest.raises(InputError, match=message):
-        run("bank", "write", make(tmp_path), tmp_path / "bank", "--stream", *options)
+        run(
+            "bank",
+            "write",
+            make(tmp_path),
+            tmp_path / "bank",
+            "--stream",
+            "--lookback",
+            "6",
+            "--horizon",
+            "4",
+            *options,
+        )
     with pytest.raises(DataNotFoundError):
         sc.ShardedBank(tmp_path / "bank")
 

@@ -17,11 +17,15 @@ def last_reading(x):
 
 
 @pytest.fixture(scope="module")
-def parts():
+def holed():
     series = sc.load_dataset("clouds", n_plants=6, n_steps=2500)
     values = series.values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.02] = np.nan
-    holed = sc.Series(values, times=series.times, variables=series.variables)
+    return sc.Series(values, times=series.times, variables=series.variables)
+
+
+@pytest.fixture(scope="module")
+def parts(holed):
     return holed.split(lookback=6, horizon=3)
 
 
@@ -114,3 +118,43 @@ def test_a_bank_of_other_readings_is_refused(parts):
     sc.WindowBank(parts.val.series.values, 6).write_shards(folder)
     with pytest.raises(InputError, match="bank must hold windows of the training series"):
         wrap(parts, sc.ShardedBank(folder))
+
+
+class TestRefresh:
+    @pytest.mark.parametrize("gap", [0, 20])
+    def test_later_readings_are_appended_as_in_memory(self, parts, holed, gap, tmp_path):
+        end = len(parts.train.series)
+        later = holed[end + gap : end + gap + 120]
+        one, many = wrap(parts), wrap(parts, sc.ShardedBank(write(parts)))
+        before = recent(parts)
+        known = many.predict(before)
+        ours, theirs = many.refresh(later), one.refresh(later)
+        assert len(ours.fitted_.bank) == len(theirs.fitted_.bank) > len(many.fitted_.bank)
+        assert np.array_equal(ours.fitted_.bank.starts, theirs.fitted_.bank.starts)
+        assert_close(ours.predict(before), theirs.predict(before))
+        assert ours.report_["refreshes"] == theirs.report_["refreshes"]
+        assert_close(many.predict(before), known)  # the wrapper itself stays as it was
+        ours.save(tmp_path / "plant")
+        assert_close(sc.load(tmp_path / "plant", model=last_reading).predict(before), ours.predict(before))
+
+    def test_an_interrupted_refresh_can_be_repeated(self, parts, holed):
+        folder = write(parts)
+        many, end = wrap(parts, sc.ShardedBank(folder)), len(parts.train.series)
+        later = holed[end : end + 60]
+        first = many.refresh(later[:25])  # written, but the wrapper with it is lost
+        again = many.refresh(later)
+        assert again.fitted_.bank.n_steps == end + 60
+        assert first.fitted_.bank.n_steps == end + 25
+        straight = wrap(parts, sc.ShardedBank(write(parts))).refresh(later)
+        assert np.array_equal(again.fitted_.bank.starts, straight.fitted_.bank.starts)
+        assert_close(again.predict(recent(parts)), straight.predict(recent(parts)))
+
+    def test_other_readings_in_the_files_are_refused(self, parts, holed):
+        folder = write(parts)
+        many, end = wrap(parts, sc.ShardedBank(folder)), len(parts.train.series)
+        sc.ShardedBank(folder).append(np.zeros((10, 6)))
+        with pytest.raises(InputError, match="was extended by 10 steps with other readings"):
+            many.refresh(holed[end : end + 60])
+        sc.WindowBank(parts.train.series.values[5:], 6).write_shards(folder)
+        with pytest.raises(InputError, match="was written again since it was opened"):
+            many.refresh(holed[end : end + 60])

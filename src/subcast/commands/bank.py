@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from subcast.commands.datasets import check_preset, open_series
+from subcast.data_protocol import get_protocol
 from subcast.errors import DataError, InputError
 from subcast.names import plural
 from subcast.retrieval import ShardedBank, ShardWriter
 from subcast.retrieval.sharding.writer import usual_steps
 from subcast.tables.files import kind_of
-from subcast.windows import Windows
+from subcast.windows import Windows, training_steps
 
 PARTS = ("train", "all")
 _ROWS_AT_ONCE = 1 << 14
@@ -49,12 +50,12 @@ def run_bank_write(
     steps
         steps of a shard; by default as many as fit into 64 MB
     part
-        "train" for the training part, which `subcast fit --bank` needs; "all" for all steps
+        "train" for the training part, which `subcast fit --bank` needs; "all" for all steps; with `append` all
     preset
         how the data are split, "default" or "paper"
     stream
         read the file in pieces, for one that does not fit into memory: a clean .parquet or .csv with a column for each
-        variable; all steps are written
+        variable
     append
         add the steps to the bank in the folder
     table
@@ -65,7 +66,8 @@ def run_bank_write(
     check_preset(preset)
     options = dict(table or {})
     if stream:
-        _write_stream(data, folder, lookback, horizon, steps, append, options)
+        whole = append or part == "all"
+        _write_stream(data, folder, lookback, horizon, steps, append, options, None if whole else preset)
     else:
         series = open_series(data, **options)
         if append:
@@ -124,13 +126,19 @@ def _write_stream(
     steps: int | None,
     append: bool,
     options: dict[str, str | None],
+    preset: str | None,
 ) -> None:
+    """Write a file in pieces: the training part under a preset, or all of it (None)."""
     unused = [f"--{name}" for name, given in options.items() if given is not None and name != "time"]
     if unused:
         raise InputError(
             f"{unused[0]} cannot be used with --stream: write the file without --stream, or clean it first"
         )
+    if preset is not None and get_protocol(preset).zeros_missing_in_targets:
+        raise InputError(f"--preset {preset} cannot be used with --stream: write the file without --stream")
     names, chunks = open_stream(Path(data), options.get("time"))
+    if preset is not None:
+        chunks = _first_steps(chunks, training_steps(count_rows(Path(data)), lookback, horizon, preset))
     writer = (
         ShardWriter.append_to(folder) if append else ShardWriter(folder, lookback, horizon, names=names, steps=steps)
     )
@@ -181,6 +189,30 @@ def open_stream(path: Path, time: str | None = None) -> tuple[tuple[str, ...], I
                 f"column {name!r} of {path.name} holds {kind}, not numbers: write it without --stream, or clean it"
             )
     return names, _chunks(path, first, batches, names, times)
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a .parquet file, or of a .csv file by reading its first column."""
+    if kind_of(path) == "parquet":
+        import pyarrow.parquet as pq
+
+        return int(pq.read_metadata(path).num_rows)
+    import pyarrow.csv as pc
+
+    with pc.open_csv(path) as reader:
+        first = reader.schema.names[0]
+    only = pc.ConvertOptions(include_columns=[first], column_types={first: "string"})
+    with pc.open_csv(path, convert_options=only) as reader:
+        return sum(batch.num_rows for batch in reader)
+
+
+def _first_steps(chunks: Iterator[NDArray[np.float32]], count: int) -> Iterator[NDArray[np.float32]]:
+    """Yield the first `count` steps of chunks [t, n], and read no further."""
+    for chunk in chunks:
+        yield chunk[:count]
+        count -= len(chunk)
+        if count <= 0:
+            return
 
 
 def _batches(path: Path) -> Iterator[Any]:

@@ -157,7 +157,7 @@ BankPart = Annotated[
     str, Option("--part", help="Steps to write: train for the training part, which fit --bank needs, or all.")
 ]
 Streamed = Annotated[
-    bool, Option("--stream", help="Read a clean .parquet or .csv file in pieces, and write all of its steps.")
+    bool, Option("--stream", help="Read a clean .parquet or .csv file in pieces, because it does not fit into memory.")
 ]
 Appended = Annotated[bool, Option("--append", help="Add the steps to the end of the bank in the folder.")]
 BankPreset = Annotated[str, Option("--preset", help="How the data are split: default, or paper as published.")]

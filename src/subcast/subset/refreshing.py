@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subcast.data_protocol import PROTOCOLS, get_protocol
 from subcast.errors import InputError
 from subcast.names import listed, plural
-from subcast.retrieval import WindowBank
+from subcast.retrieval import ShardedBank, WindowBank
 from subcast.retrieval.layout import draw_fraction
 from subcast.series import Series
 from subcast.subset.conformal import RESIDUALS, Calibration, Sample, calibrate, windows_needed
@@ -54,19 +54,19 @@ class _Later(NamedTuple):
 def refreshed(wrapper: SubsetForecaster, series: Series) -> SubsetForecaster:
     """Return the wrapper with later readings in its bank (see `SubsetForecaster.refresh`)."""
     fitted, metadata = wrapper.fitted_, wrapper.metadata_
-    if not isinstance(fitted.bank, WindowBank):
+    if not isinstance(fitted.bank, WindowBank | ShardedBank):
         raise InputError(
-            f"the bank of this wrapper is a {type(fitted.bank).__name__}, which cannot be extended here: write its "
-            "shards again with the new readings, and fit"
+            f"the bank of this wrapper is a {type(fitted.bank).__name__}, which cannot be extended: fit again with a "
+            "bank that has the new readings"
         )
     later = _take(wrapper, series)
     calibration, used = _recalibrated(wrapper, later)
-    starts = _new_starts(fitted, later, wrapper.settings_.bank_share)
     other = copy.copy(wrapper)
-    other._fitted = _extended(fitted, fitted.bank, later, starts)
+    other._fitted = _extended(fitted, fitted.bank, later, wrapper.settings_.bank_share)
+    windows = len(other._fitted.bank) - len(fitted.bank)
     other._metadata = _joined_metadata(metadata, later.series)
     other.calibration_, other._own_stream = calibration, None
-    other.report_ = {**wrapper.report_, "refreshes": _remembered(wrapper, later, len(starts), used)}
+    other.report_ = {**wrapper.report_, "refreshes": _remembered(wrapper, later, windows, used)}
     return other
 
 
@@ -159,32 +159,38 @@ def _follow(metadata: TrainingMetadata, series: Series) -> tuple[NDArray[np.date
 # The bank and what is computed from it
 
 
-def _new_starts(fitted: Fitted, later: _Later, bank_share: float) -> NDArray[np.int64]:
+def _new_starts(fitted: Fitted, bank: WindowBank, later: _Later, bank_share: float) -> NDArray[np.int64]:
     """Return the first steps of the windows that end among the new steps."""
-    known, needed = fitted.bank.n_steps, fitted.lookback + fitted.horizon
+    known, needed = bank.n_steps, fitted.lookback + fitted.horizon
     first = known
-    if not later.apart and isinstance(fitted.bank, WindowBank):
-        first = max(int(fitted.bank.offsets[-2]), known - needed + 1, int(fitted.bank.starts.max()) + 1)
+    if not later.apart:
+        first = max(int(bank.offsets[-2]), known - needed + 1, int(bank.starts.max()) + 1)
     starts = np.arange(first, known + len(later.series) - needed + 1, dtype=np.int64)
     if bank_share < 1 and int(bank_share * len(starts)):
         return draw_fraction(starts, bank_share, 0)
     return starts
 
 
-def _extended(fitted: Fitted, bank: WindowBank, later: _Later, starts: NDArray[np.int64]) -> Fitted:
+def _extended(fitted: Fitted, bank: WindowBank | ShardedBank, later: _Later, bank_share: float) -> Fitted:
     """Return the fitted parts with the new steps; the normalizer, the experts and the model stay."""
     series, normalizer = later.series, fitted.normalizer
     slots = np.zeros(len(series), dtype=np.int64)
     if normalizer.slots > 1 and series.wall_times is not None:
         slots = normalizer.cycle.positions(series.wall_times)
-    same = later.targets is series.values
-    longer = bank.extended(
-        normalizer.normalize(series.values, slots),
-        starts,
-        shared=fitted.shared_at(series.features, slots),
-        targets=None if same else normalizer.normalize(later.targets, slots),
-        apart=later.apart,
-    )
+    shared, same = fitted.shared_at(series.features, slots), later.targets is series.values
+    longer: WindowBank | ShardedBank
+    if isinstance(bank, ShardedBank):
+        longer = bank.extended(
+            series.values, slots=slots, shared=shared, targets=None if same else later.targets, apart=later.apart
+        )
+    else:
+        longer = bank.extended(
+            normalizer.normalize(series.values, slots),
+            _new_starts(fitted, bank, later, bank_share),
+            shared=shared,
+            targets=None if same else normalizer.normalize(later.targets, slots),
+            apart=later.apart,
+        )
     moments = fitted.moments
     if moments is not None:
         lags = fitted.lookback + fitted.horizon
@@ -193,7 +199,7 @@ def _extended(fitted: Fitted, bank: WindowBank, later: _Later, starts: NDArray[n
         fitted,
         bank=longer,
         moments=moments,
-        neighbor_forecasts=fitted.neighbor_forecasts.extended(len(starts)),
+        neighbor_forecasts=fitted.neighbor_forecasts.extended(len(longer) - len(bank)),
         bank_slots=np.concatenate([fitted.bank_slots, slots]),
         features=None if fitted.features is None else np.concatenate([fitted.features, _features_of(series)]),
     )

@@ -134,6 +134,12 @@ def test_moments_are_those_of_the_whole_series():
         assert np.allclose(ours.whole, theirs.whole, rtol=2e-7, atol=0)
 
 
+def test_no_moment_reaches_from_one_series_into_the_next():
+    bank = WindowBank([random_walk(150, 3), random_walk(90, 3, seed=1)], 6)
+    ours, theirs = sharded(bank, 40).moments(10), bank.moments(10)
+    assert np.allclose(ours.whole, theirs.whole, rtol=1e-6, atol=1e-6)
+
+
 def test_steps_are_those_of_the_series():
     values = random_walk(300, 3, missing=0.1)
     targets = random_walk(300, 3, seed=3)

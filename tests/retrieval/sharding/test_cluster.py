@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -152,3 +153,10 @@ def test_the_memory_of_a_worker_bounds_its_columns(client):
     for large, small in limits.values():
         assert small == 7
         assert large <= 1 << 40
+
+
+def test_what_else_a_worker_holds_leaves_less_for_columns(monkeypatch):
+    monkeypatch.setattr("psutil.Process", lambda: SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=500)))
+    assert cluster._room(1000, 100) == 200  # 600 in all, 400 of it is held by others
+    assert cluster._room(1000, 450) == 400  # never more than two fifths
+    assert cluster._room(700, 0) < 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -25,7 +26,14 @@ from subcast.retrieval.queries import Queries, as_queries
 from subcast.retrieval.sharding.cache import CACHE_BYTES, ShardCache
 from subcast.retrieval.sharding.engines import Engine, LocalEngine, Parts
 from subcast.retrieval.sharding.manifest import Manifest, manifest_from
-from subcast.retrieval.sharding.moments import SAMPLE, FactorSums, Span, common_factors, future_rows
+from subcast.retrieval.sharding.moments import (
+    SAMPLE,
+    FactorSums,
+    Span,
+    common_factors,
+    future_rows,
+    merge_sums,
+)
 from subcast.retrieval.sharding.places import Place
 from subcast.retrieval.sharding.tasks import Call, neighbors_of
 from subcast.retrieval.sharding.units import Units
@@ -463,16 +471,23 @@ class ShardedBank:
     # Moments
 
     def moments(self, lags: int, first: int = 0, last: int | None = None) -> LagMoments:
-        """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1, summed shard by shard."""
+        """Return second moments at the lags 0 .. lags - 1 over the steps first .. last - 1, summed shard by shard.
+
+        No product reaches from one series into the next.
+        """
         end = self.n_steps if last is None else min(last, self.n_steps)
         loadings = None
         if self.n > DENSE_LIMIT:
             steps = np.arange(first, end, max(1, (end - first) // SAMPLE))
             rows = future_rows(self._parts.frame)
             loadings = common_factors(self._steps_of(steps, rows, 0, 1)[:, 0])
-        sums = self._engine.sums(self._parts, Span(lags, first, end, loadings))
+        bounds = [first, *(int(offset) for offset in self.offsets if first < offset < end), end]
+        spans = [Span(lags, low, high, loadings) for low, high in pairwise(bounds)]
+        sums = merge_sums([self._engine.sums(self._parts, span) for span in spans])
         if sums is None:
             raise InputError(f"moments need at least one step, got the steps {first} to {end}")
+        apart = (len(spans) - 1) * (lags - 1)  # as between the series of a `WindowBank`
+        sums = replace(sums, steps=sums.steps + apart)
         if isinstance(sums, FactorSums):
             return sums.moments(np.zeros((0, 0), dtype=np.float32) if loadings is None else loadings)
         return sums.moments()
@@ -489,6 +504,71 @@ class ShardedBank:
         with ShardWriter.append_to(self.folder) as writer:
             writer.add(values, targets=targets)
         return ShardedBank(self.folder, self.client, cache_bytes=self.cache_bytes, patience=self.patience, verify=False)
+
+    def extended(
+        self,
+        values: ArrayLike,
+        *,
+        slots: NDArray[np.int64] | None = None,
+        shared: NDArray[np.float32] | None = None,
+        targets: ArrayLike | None = None,
+        apart: bool = False,
+    ) -> ShardedBank:
+        """Return the bank with further steps, in its units: one new file and a new manifest.
+
+        The bank itself stays as it is. Steps that are in the files already, because an earlier call was interrupted
+        after it had written them, are not written again.
+
+        Parameters
+        ----------
+        values
+            [t, n], the readings that follow, in raw units
+        slots, shared
+            [t] and [t, g], as in `normalized`, for a bank in normalized units
+        targets
+            [t, n], the readings that may follow a window; `values` by default
+        apart
+            whether the steps are a series of their own, so that no window reaches into them
+        """
+        readings = np.asarray(values, dtype=np.float32)
+        following = readings if targets is None else np.asarray(targets, dtype=np.float32)
+        if not self._manifest.has_targets and not np.array_equal(following, readings, equal_nan=True):
+            raise InputError(
+                f"some of the readings are no targets, and the bank in {self.folder} has none of its own: write the "
+                "bank again with the new readings, and fit"
+            )
+        there = self._already_there(readings, apart)
+        if there < len(readings):
+            with ShardWriter.append_to(self.folder) as writer:
+                own = following[there:] if self._manifest.has_targets else None
+                writer.add(readings[there:], targets=own, new_series=apart and not there)
+        longer = ShardedBank(
+            self.folder, self.client, cache_bytes=self.cache_bytes, patience=self.patience, verify=False
+        )
+        units = self._parts.units
+        if units is None:
+            return longer
+        if slots is None or (shared is None) != (units.shared is None):
+            raise InputError("slots and shared must be given for the new steps as they were for the others")
+        joined = None if shared is None or units.shared is None else np.concatenate([units.shared, shared])
+        return longer.normalized(units.normalizer, np.concatenate([units.slots, slots]), joined)
+
+    def _already_there(self, readings: NDArray[np.float32], apart: bool) -> int:
+        """Return how many of the steps the files hold already; raise if they hold others."""
+        known, now = self._manifest, Manifest.read(self._parts.place)
+        if now.files[: len(known.files)] != known.files:
+            raise InputError(f"the bank in {self.folder} was written again since it was opened: fit again")
+        there = now.n_steps - known.n_steps
+        if not there:
+            return 0
+        series = len(now.offsets) - len(known.offsets)
+        held = ShardedBank(self.folder, verify=False).steps(known.n_steps, now.n_steps)
+        if series != int(apart) or not np.array_equal(held, readings[:there], equal_nan=True):
+            raise InputError(
+                f"the bank in {self.folder} was extended by {there} steps with other readings than these: give those "
+                "first, or fit again"
+            )
+        return there
 
     def state(self) -> State:
         """Return the state to save: where the files are and the units, not the readings."""

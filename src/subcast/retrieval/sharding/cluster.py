@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -25,7 +24,7 @@ from subcast.retrieval.sharding.tasks import Answer, Bounds, Call, fetch_stretch
 from subcast.retrieval.sharding.units import Frame, Side
 
 # A worker pauses when it takes 0.8 of its memory limit: so much of it may its columns take, and so much all together.
-_SHARE_OF_MEMORY, _MOST_OF_MEMORY = 0.4, 0.65
+_SHARE_OF_MEMORY, _MOST_OF_MEMORY = 0.4, 0.6
 _MERGED_AT_ONCE = 8
 _SENT_ONCE_FROM = 1 << 20  # bytes of queries for all shards together, above which they are a task of their own
 _LOOK = 1.0  # seconds between two looks at a cluster that is busy
@@ -58,17 +57,16 @@ def worker_cache(limit: int) -> ShardCache:
         memory = get_worker().memory_manager.memory_limit
     except (ValueError, AttributeError):  # not on a worker
         memory = None
-    _CACHE.limit = max(1, min(limit, _room(memory))) if memory else limit
+    _CACHE.limit = max(1, min(limit, _room(memory, _CACHE.nbytes))) if memory else limit
     return _CACHE
 
 
-@cache
-def _room(memory: int) -> int:
-    """Return how much memory columns may take in a worker with this limit, beside what it takes before the first."""
+def _room(memory: int, held: int) -> int:
+    """Return how much memory columns may take in a worker with this limit, beside all else that it holds now."""
     import psutil
 
-    before = int(psutil.Process().memory_info().rss)
-    return int(min(memory * _SHARE_OF_MEMORY, memory * _MOST_OF_MEMORY - before))
+    others = int(psutil.Process().memory_info().rss) - held
+    return int(min(memory * _SHARE_OF_MEMORY, memory * _MOST_OF_MEMORY - others))
 
 
 def told(work: Callable[..., Any], *arguments: Any) -> Any:
