@@ -1,5 +1,7 @@
 """Variables that wander: which they are, how windows are moved, and that nothing else is touched."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -109,8 +111,60 @@ def test_short_histories_and_constant_variables_are_not_followed():
     assert not Fitted.fit(last_reading, train, sc.Settings()).known_levels.wandering.size
 
 
+def test_a_variable_that_is_known_to_wander_is_followed_too():
+    series = mixed()
+    fitted = fitted_on(series)
+    fitted.follow_also(series.windows(LOOKBACK, HORIZON), np.array([3]))
+    assert 3 in fitted.known_levels.wandering
+    without = Fitted.fit(last_reading, series.windows(LOOKBACK, HORIZON), sc.Settings(follow_levels=False))
+    without.follow_also(series.windows(LOOKBACK, HORIZON), np.array([3]))
+    assert without.known_levels is None
+
+
+def test_pace_is_the_usual_change_over_a_window_and_its_future():
+    series = mixed()
+    fitted, train = fitted_on(series), series.windows(LOOKBACK, HORIZON)
+    slots = fitted.bank_slots
+    usual = fitted.normalizer.restore(np.zeros((1, len(slots), 4), dtype=np.float32), slots[None])[0]
+    rest = series.values - usual
+    levels = [float(np.mean(rest[start : start + LOOKBACK, 0])) for start in range(len(train))]
+    squares = [(later - level) ** 2 for level, later in zip(levels, levels[LOOKBACK + HORIZON :], strict=False)]
+    assert fitted.known_levels.pace[0] == pytest.approx((sum(squares) / len(squares)) ** 0.5, rel=1e-3)
+
+
+def test_strangeness_grows_from_0_to_1_with_the_distance():
+    levels = fitted_on(mixed()).known_levels
+    offsets = np.zeros((4, 4), dtype=np.float32)
+    offsets[1:, 0] = levels.pace[0] * np.array([-0.1, 1.0, 50.0], dtype=np.float32)
+    strange = levels.strangeness(offsets)
+    assert strange[0, 0] == 0
+    assert strange[1, 0] < 0.02
+    assert strange[2, 0] == pytest.approx(0.5)
+    assert 0.99 < strange[3, 0] <= 1
+    assert (strange[:, 1:] == 0).all()
+
+
+def test_far_beyond_the_known_levels_neither_trees_nor_model_have_a_part():
+    series = mixed(1500)
+    train, val, test = series.split(LOOKBACK, HORIZON)
+    robust = sc.SubsetForecaster(last_reading, effort=0.1, progress=False).fit(train, val)
+    assert robust.settings_.blend_beyond
+    assert not {"model", "boosted"} & set(robust.settings_.blend_beyond)
+    window = np.array(test.readings[-1:])
+    window[:, :, 0] += 1e5
+    window[:, :, 2:] = np.nan
+    changed = robust.with_settings(replace(robust.settings_, blend={"specialist": ((0.0,) * HORIZON,) * 3}))
+    usual, model_alone = (each.predict_many(window).mean[0, :, 0] for each in (robust, changed))
+    np.testing.assert_allclose(usual, model_alone, atol=1.0)
+    without = robust.with_settings(replace(changed.settings_, blend_beyond={}))
+    assert np.abs(without.predict_many(window).mean[0, :, 0] - usual).max() > 0.01
+
+
 def test_state_round_trip_and_damage():
     levels = fitted_on(mixed()).known_levels
+    np.testing.assert_array_equal(KnownLevels.from_state(levels.state(), 4).pace, levels.pace)
+    earlier = State({}, {name: array for name, array in levels.state().arrays.items() if name != "pace"})
+    assert (KnownLevels.from_state(earlier, 4).strangeness(np.ones((1, 4), dtype=np.float32)) < 1e-6).all()
     again = KnownLevels.from_state(levels.state(), 4)
     np.testing.assert_array_equal(again.low, levels.low)
     np.testing.assert_array_equal(again.high, levels.high)

@@ -93,8 +93,11 @@ def smoothed(values):
     return [(values[max(i - 1, 0)] + 2 * values[i] + values[min(i + 1, last)]) / 4 for i in range(len(values))]
 
 
-def steady_shares(tried, losses):
-    """The mixture nearest to the first that is not clearly worse than the best, at each step; losses [m][blocks][h]."""
+def steady_shares(tried, losses, doubt=0.75):
+    """The mixture nearest to the first that is not clearly worse than the best, at each step; losses [m][blocks][h].
+
+    The first mixture has less of experts that are worse alone.
+    """
     m, blocks, h = len(losses), len(losses[0]), len(losses[0][0])
     best = [max(min(sum(losses[i][b][q] for b in range(blocks)) / blocks for i in range(m)), 1e-12) for q in range(h)]
     relative = [[[losses[i][b][q] / best[q] for q in range(h)] for b in range(blocks)] for i in range(m)]
@@ -103,16 +106,20 @@ def steady_shares(tried, losses):
             overall = sum(relative[i][b]) / h
             relative[i][b] = [(near + overall) / 2 for near in smoothed(relative[i][b])]
     chosen = []
+    experts = len(tried[0])
     for q in range(h):
         means = [sum(relative[i][b][q] for b in range(blocks)) / blocks for i in range(m)]
         winner = means.index(min(means))
+        alone = [next(means[i] for i in range(m - 1, -1, -1) if tried[i][k] == 1) for k in range(experts)]
+        usual = [tried[0][k] * (min(alone) / alone[k]) ** 16 for k in range(experts)]
+        usual = [part / sum(usual) for part in usual]
         good = []
         for i in range(m):
             behind = [relative[i][b][q] - relative[winner][b][q] for b in range(blocks)]
             mean = sum(behind) / blocks
             variance = sum((value - mean) ** 2 for value in behind) / (blocks - 1) if blocks > 1 else 0.0
-            if mean <= math.sqrt(variance / blocks):
-                distance = sum(abs(a - b) for a, b in zip(tried[i], tried[0], strict=True))
+            if mean <= doubt * math.sqrt(variance / blocks):
+                distance = sum(abs(a - b) for a, b in zip(tried[i], usual, strict=True))
                 good.append((distance, i))
         chosen.append(tried[min(good)[1]])
     columns = [smoothed([chosen[q][k] for q in range(h)]) for k in range(len(tried[0]))]

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
+from subcast.subset.wandering import moved_part
 
 if TYPE_CHECKING:
     from subcast.subset.completion import Completed
 
 Rows = tuple[tuple[float, ...], ...]
+FIRST_BEYOND = "specialist"
+"""The expert into which the others are mixed where a variable has left the levels of its training."""
 
 
 @dataclass(frozen=True)
@@ -111,5 +114,22 @@ def blend_experts(done: Completed, first: NDArray[np.float32]) -> NDArray[np.flo
             variables = fitted.others(done.present) if absent else done.present
             forecasts = {name: partial(expert.forecast, done, variables) for name, expert in fitted.experts.items()}
             blend = settings.blend_of(absent=absent)
-            blended.append(blend.combine(first_forecast, forecasts, n_present / fitted.n))
+            mean = blend.combine(first_forecast, forecasts, n_present / fitted.n)
+            blended.append(mean if absent else _blend_beyond(done, mean, forecasts))
     return np.concatenate(blended, axis=2)
+
+
+def _blend_beyond(
+    done: Completed, mean: NDArray[np.float32], forecasts: Mapping[str, Callable[[], NDArray[np.float32]]]
+) -> NDArray[np.float32]:
+    """Return the forecast of S [b, h, s], where levels are unknown that of the experts which need not know them."""
+    settings, known, offsets = done.settings, done.fitted.known_levels, done.moved.arrived.offsets
+    if not settings.blend_beyond or known is None or offsets is None:
+        return mean
+    share = len(done.present) / done.fitted.n
+    part = known.strangeness(offsets)[:, None, done.present]
+    if settings.assist == "missing":
+        part = np.float32(moved_part(share)) * part
+    blend = Blend(settings.shares, settings.blend_beyond, fades=False)
+    steady = blend.combine(forecasts[FIRST_BEYOND](), forecasts, share)
+    return np.asarray((1 - part) * mean + part * steady, dtype=np.float32)

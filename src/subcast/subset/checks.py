@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from subcast.errors import InputError
 from subcast.storage import fields
 from subcast.storage.state import State
+from subcast.subset.settings import BLENDS
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def check_fit_windows(train: Windows, val: Windows | None) -> None:
 
 def check_blend(settings: Settings, horizon: int, experts: Collection[str]) -> None:
     """Raise unless the blends name experts that exist and have an entry for each step ahead in every row."""
-    for name in ("blend", "blend_absent"):
+    for name in BLENDS:
         for expert, rows in getattr(settings, name).items():
             if expert not in experts:
                 raise InputError(

@@ -141,6 +141,11 @@ class Fitted:
         """Return the windows of a series as they would arrive."""
         return Arrived.of(windows, self.normalizer.cycle)
 
+    def follow_also(self, train: Windows, variables: NDArray[np.int64]) -> None:
+        """Follow further variables that wander beyond the levels of the training, if any are followed."""
+        if self.known_levels is not None and variables.size:
+            self.known_levels = KnownLevels.fit(train, self.normalizer, self.bank_slots, variables.tolist())
+
     def follow(self, arrived: Arrived) -> Arrived:
         """Return the windows, variables that left the levels of the training moved back to them."""
         if self.known_levels is None:

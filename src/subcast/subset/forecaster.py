@@ -281,6 +281,7 @@ class SubsetForecaster:
             if isinstance(expert, OwnLinear):
                 if wanted:
                     expert.train(train, fitted)
+                    fitted.follow_also(train, expert.wandering)
                 untrained |= {name} if expert.coefficients is None else set()
             elif isinstance(expert, Boosted):
                 if wanted and practice is not None:

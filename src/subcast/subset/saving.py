@@ -22,7 +22,7 @@ from subcast.storage import fields, folders
 from subcast.storage.state import State
 from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert, OwnLinear
 from subcast.subset.experts.boosted import features_of
-from subcast.subset.experts.own_linear import learned_steps, n_inputs
+from subcast.subset.experts.own_regressions import learned_steps, n_inputs
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.neighbor_forecasts import NeighborForecasts

@@ -20,6 +20,7 @@ SPECIALIST = "specialist"
 REGRESSION_EXPERTS = ("linear", "boosted")
 METRICS = ("mae", "rmse")
 ASSISTS = ("missing", "always")
+BLENDS = ("blend", "blend_absent", "blend_beyond")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ class Settings:
         interpolated, and it tends to 0 as S approaches all variables. Rows without a name are the specialist's.
     blend_absent
         the same for variables that are absent (virtual sensors); `blend` when empty
+    blend_beyond
+        the same for a variable that has left the levels of its training, in which the model and the trees have no part:
+        its share grows with the distance from the known levels. Empty: no such blend
     assist
         "missing": with all variables present the forecast is the model's own; "always": the experts help then too
     daily_profile
@@ -88,6 +92,7 @@ class Settings:
     shares: tuple[float, ...] = (0.15, 0.5, 0.85)
     blend: Mapping[str, Rows] = field(default_factory=dict)
     blend_absent: Mapping[str, Rows] = field(default_factory=dict)
+    blend_beyond: Mapping[str, Rows] = field(default_factory=dict)
     assist: str = "missing"
     daily_profile: bool = True
     holidays: tuple[str, ...] = ()
@@ -122,7 +127,7 @@ class Settings:
         shares = _numbers("shares", self.shares, 1)
         if not shares.size or (np.diff(shares) <= 0).any() or shares[0] <= 0 or shares[-1] > 1:
             raise InputError(f"shares must be numbers above 0 and at most 1 in increasing order, got {self.shares!r}")
-        for name in ("blend", "blend_absent"):
+        for name in BLENDS:
             object.__setattr__(self, name, self._checked_blend(name))
 
     def _checked_blend(self, name: str) -> dict[str, Rows]:
@@ -161,13 +166,12 @@ class Settings:
     @property
     def uses_specialist(self) -> bool:
         """Whether the specialist has any share."""
-        return any(any(row) for blend in (self.blend, self.blend_absent) for row in blend.get(SPECIALIST, ()))
+        return bool(self.blend_beyond) or any(any(row) for blend in self._blends for row in blend.get(SPECIALIST, ()))
 
     @property
     def uses_experts(self) -> bool:
         """Whether any expert besides the model has a share."""
-        blends = (*self.blend.values(), *self.blend_absent.values())
-        return any(any(row) for rows in blends for row in rows)
+        return any(any(row) for blend in self._blends for rows in blend.values() for row in rows)
 
     @property
     def needs_neighbor_forecasts(self) -> bool:
@@ -177,8 +181,9 @@ class Settings:
     @property
     def uses_regression(self) -> bool:
         """Whether a regression is used, which needs moments."""
-        blends = (self.blend, self.blend_absent)
-        is_linear = any(any(row) for blend in blends for name in REGRESSION_EXPERTS for row in blend.get(name, ()))
+        is_linear = any(
+            any(row) for blend in self._blends for name in REGRESSION_EXPERTS for row in blend.get(name, ())
+        )
         return is_linear or self.correction > 0 or (self.uses_specialist and self.regression_share > 0)
 
     def blend_of(self, *, absent: bool) -> Blend:
@@ -186,6 +191,10 @@ class Settings:
         if absent:  # with all variables present there is no absent one, so no fading is needed
             return Blend(self.shares, self.blend_absent or self.blend, fades=False)
         return Blend(self.shares, self.blend, fades=self.assist == "missing")
+
+    @property
+    def _blends(self) -> tuple[Mapping[str, Rows], ...]:
+        return self.blend, self.blend_absent, self.blend_beyond
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, for JSON."""

@@ -18,7 +18,8 @@ USUAL_SHARES = {"model": 0.3, "specialist": 0.1, "linear": 0.1, "own_linear": 0.
 PARTS = 10  # shares are multiples of a tenth, and the usual shares
 MOST_FINE = 5  # experts; of more, shares are multiples of a fifth
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
-DOUBT = 1.0  # standard errors by which shares must beat those nearer to the usual ones
+DOUBT = 0.75  # standard errors by which shares must beat those nearer to the usual ones
+SKILL = 16  # power of the loss by which the usual shares of experts that are worse alone are smaller
 MOST_VARIABLES = 32  # of each draw of S
 MOST_STEPS = 16  # at which shares are tuned
 _SMALLEST = 1e-12
@@ -115,12 +116,13 @@ def _divisions(total: int, count: int) -> list[tuple[int, ...]]:
     return [(first, *rest) for first in range(total + 1) for rest in _divisions(total - first, count - 1)]
 
 
-def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64]) -> NDArray[np.float64]:
+def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64], doubt: float = DOUBT) -> NDArray[np.float64]:
     """Return the shares of each step, [h, experts]: those nearest to the usual ones that are not clearly worse.
 
     A mixture is clearly worse than the best if its loss exceeds the standard error of the difference over blocks of
-    time. Half of the loss of a step is that of nearby steps, the other half that of all steps, each in units of its
-    best mixture; shares are smoothed over the steps.
+    time. The usual share of an expert is the smaller the worse it is alone, so that one which cannot forecast these
+    data has none. Half of the loss of a step is that of nearby steps, the other half that of all steps, each in units
+    of its best mixture; shares are smoothed over the steps.
 
     Parameters
     ----------
@@ -128,19 +130,33 @@ def steady_shares(tried: NDArray[np.float32], losses: NDArray[np.float64]) -> ND
         [m, experts], the mixtures, the usual shares first
     losses
         [m, blocks, h], their losses
+    doubt
+        standard errors by which a mixture may be worse
     """
     relative = losses / np.maximum(losses.mean(axis=1).min(axis=0), _SMALLEST)
     relative = (_smooth(relative) + relative.mean(axis=2, keepdims=True)) / 2
-    distance = np.abs(tried - tried[0]).sum(axis=1)
+    alone = [int(np.flatnonzero(column == 1)[-1]) for column in tried.T]
     count, blocks, h = losses.shape
     chosen = np.empty((h, tried.shape[1]))
     for step in range(h):
         table = relative[:, :, step]
+        distance = np.abs(tried - _by_skill(tried[0], table[alone].mean(axis=1))).sum(axis=1)
         behind = table - table[table.mean(axis=1).argmin()]  # [m, blocks]
-        doubt = DOUBT * behind.std(axis=1, ddof=1) / np.sqrt(blocks) if blocks > 1 else np.zeros(count)
-        good = behind.mean(axis=1) <= doubt
+        allowed = doubt * behind.std(axis=1, ddof=1) / np.sqrt(blocks) if blocks > 1 else np.zeros(count)
+        good = behind.mean(axis=1) <= allowed
         chosen[step] = tried[np.where(good, distance, np.inf).argmin()]
     return _smooth(chosen.T).T
+
+
+def _by_skill(usual: NDArray[np.float32], losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the usual shares [experts], smaller for those whose loss alone [experts] is larger.
+
+    >>> _by_skill(np.array([0.5, 0.5]), np.array([1.0, 1.2])).round(2)
+    array([0.95, 0.05])
+    """
+    worse = np.maximum(losses, _SMALLEST) / max(float(losses.min()), _SMALLEST)
+    shares = np.asarray(usual, dtype=np.float64) / worse**SKILL
+    return np.asarray(shares / shares.sum())
 
 
 def _smooth(table: NDArray[np.float64]) -> NDArray[np.float64]:

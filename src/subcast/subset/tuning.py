@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from subcast.errors import FitWarning
 from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
-from subcast.subset.blend import Rows
+from subcast.subset.blend import FIRST_BEYOND, Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
-from subcast.subset.experts import NEED_OWN_PAST, Specialist
+from subcast.subset.experts import BEYOND, NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import SPECIALIST, Settings
 from subcast.subset.share_errors import share_errors
+from subcast.subset.shares import DOUBT as SHARES_DOUBT
 from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares, tuned_steps
 from subcast.subsets import draw_subsets, subset_size
 from subcast.weighting import get_weighting
@@ -404,6 +405,7 @@ def _tune_shares(tuner: Tuner, settings: Settings, grid: Grid) -> tuple[Settings
         others, errors = names[1:], [ExpertErrors(each.errors[1:]) for each in errors]
         shares = _shares_by_presence(tuner, settings, cases, others, errors)
         tried.append(_shares_tried(tuner, WITHOUT_MODEL, others, shares, cases, errors))
+        settings = _tune_beyond(tuner, settings, cases, others, errors)
     if "blend_absent" not in grid.given:
         able = [name for name in names if name not in NEED_OWN_PAST]
         some = [case for case in cases[::DRAWS] if len(case.present) < tuner.fitted.n]
@@ -413,8 +415,27 @@ def _tune_shares(tuner: Tuner, settings: Settings, grid: Grid) -> tuple[Settings
     return settings, tried
 
 
-def _shares_by_presence(
+def _tune_beyond(
     tuner: Tuner, settings: Settings, cases: Sequence[Case], names: Sequence[str], errors: Sequence[ExpertErrors]
+) -> Settings:
+    """Tune the shares of experts that need not know a variable's level, if any variable wanders."""
+    known, able = tuner.fitted.known_levels, [name for name in BEYOND if name in names]
+    if known is None or not known.wandering.size or FIRST_BEYOND not in able:
+        return settings
+    which = [names.index(name) for name in able]
+    some = [ExpertErrors(each.errors[which]) for each in errors]
+    shares = _shares_by_presence(tuner, settings, cases, able, some, doubt=0.0)  # no parts are usual here
+    return replace(settings, blend_beyond=rows_of_shares(able, shares))
+
+
+def _shares_by_presence(
+    tuner: Tuner,
+    settings: Settings,
+    cases: Sequence[Case],
+    names: Sequence[str],
+    errors: Sequence[ExpertErrors],
+    *,
+    doubt: float = SHARES_DOUBT,
 ) -> list[NDArray[np.float64]]:
     """Return the experts' shares for each share of variables present, [h, experts] each."""
     tables, tried, h = [], mixtures(tuple(names)), tuner.fitted.horizon
@@ -423,7 +444,7 @@ def _shares_by_presence(
         some = [each for case, each in zip(cases, errors, strict=True) if case.share == number]
         own = [each.at(steps).losses(tried, tuner.metric) for each in some]
         if own:
-            shares = steady_shares(tried, np.mean(own, axis=0))  # [steps, experts]
+            shares = steady_shares(tried, np.mean(own, axis=0), doubt)  # [steps, experts]
             tables.append(np.stack([np.interp(np.arange(h), steps, column) for column in shares.T], axis=1))
         else:
             tables.append(np.tile(np.eye(len(names))[0], (h, 1)))

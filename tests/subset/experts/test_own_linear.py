@@ -9,7 +9,8 @@ from subcast.errors import DataError
 from subcast.series import Series
 from subcast.subset.completion import complete, weigh_by_distance
 from subcast.subset.experts import OwnLinear
-from subcast.subset.experts.own_linear import LEAST_WINDOWS, calendar_inputs, learned_steps, n_inputs
+from subcast.subset.experts.own_linear import LEAST_WINDOWS
+from subcast.subset.experts.own_regressions import calendar_inputs, learned_steps, n_inputs
 from subcast.subset.fitted import Fitted
 from subset.examples import HORIZON, LOOKBACK, last_reading, waves
 

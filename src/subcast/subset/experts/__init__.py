@@ -28,6 +28,9 @@ OWN_EXPERTS = (CompletedModel.name, Specialist.name, Linear.name, OwnLinear.name
 NEED_OWN_PAST = (OwnLinear.name, Boosted.name)
 """The experts that cannot forecast a variable that is absent."""
 
+BEYOND = (Specialist.name, Linear.name, OwnLinear.name)
+"""The experts that go on where a variable has left the levels of its training: regressions follow it."""
+
 
 def all_experts(
     further: Sequence[Expert], metric: str = "mae", seed: int = 0, *, effort: float = 1.0, pool: bool = True

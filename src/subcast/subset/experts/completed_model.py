@@ -9,17 +9,11 @@ from numpy.typing import NDArray
 
 from subcast.storage.state import State
 from subcast.subset.completion import Completed, model_inputs
+from subcast.subset.wandering import moved_part
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
-
-_FADES_FROM = 0.85  # share of variables present
-
-
-def _moved_part(share: float) -> float:
-    """Return the part of an offset by which the model's window is moved: none if all variables are present."""
-    return float(np.clip((1 - share) / (1 - _FADES_FROM), 0, 1))
 
 
 class CompletedModel:
@@ -39,7 +33,7 @@ class CompletedModel:
         inputs, offsets = model_inputs(done.moved), done.moved.arrived.offsets
         if offsets is None:
             return done.fitted.run(inputs, variables)
-        moved = np.float32(_moved_part(len(done.present) / done.fitted.n)) * offsets
+        moved = np.float32(moved_part(len(done.present) / done.fitted.n)) * offsets
         inputs[:, :, done.present, 0] += (offsets - moved)[:, None, done.present]
         return done.fitted.run(inputs, variables) + moved[:, None, variables]
 

@@ -7,27 +7,23 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.boosting import LOSSES, interpolated, spread_steps
-from subcast.cycle import Cycle
+from subcast.boosting import LOSSES, interpolated
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.completion import Completed
-from subcast.subset.experts.practice import carried
+from subcast.subset.experts.own_regressions import (
+    OwnRegressions,
+    calendar_inputs,
+    choose_forms,
+    learned_steps,
+    own_inputs,
+)
 from subcast.windows import Windows
 
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
-MOST_STEPS, MOST_LAGS = 12, 24
 LEAST_WINDOWS = 200  # with fewer training windows the expert steps aside
-_MOST_WINDOWS, _FEWEST_WINDOWS = 20_000, 1_500  # of a regression, evenly spread; fewer where there is more to solve
-_MOST_PRODUCTS = 8e9  # windows x variables x steps x inputs^2
-_HARMONICS = 4  # waves of the day: of 24, 12, 8 and 6 hours
-_SATURDAY = 5
-_RIDGE = 1e-4
-_FREE = 1e-9  # penalty of the intercept: nearly none, but a step without targets must be solvable
-_ROUNDS = 4  # of reweighting, for absolute errors
-_LEAST_RESIDUAL = 1e-2  # in units of a variable: smaller residuals count as this, so that no weight is boundless
 
 
 class OwnLinear:
@@ -35,8 +31,9 @@ class OwnLinear:
 
     Inputs are the variable's readings, its usual value at the step ahead and at the end of the window, the day of the
     week and waves of the day (of the year, for daily steps). Absolute errors are minimized by reweighting. Of many
-    steps ahead some are learned; the deviation from the usual value is linear in between. A variable that wanders
-    (see `KnownLevels`) is forecast by its change from the last reading, so that it is not drawn to a level of the past.
+    steps ahead some are learned; the deviation from the usual value is linear in between. Where earlier parts of the
+    training forecast later parts better so, the change from the last reading is forecast instead of the reading, so
+    that a variable is not drawn to a level of the past (see `choose_forms`).
 
     Parameters
     ----------
@@ -47,6 +44,10 @@ class OwnLinear:
     ----------
     coefficients
         [n, steps, inputs]; None before they are learned, and where the history is too short
+    of_changes
+        [n], whether the change from the last reading is forecast; None before that is chosen
+    wandering
+        the variables whose changes are forecast clearly better than their readings, after training
     """
 
     name = "own_linear"
@@ -54,18 +55,22 @@ class OwnLinear:
     def __init__(self, metric: str = "mae") -> None:
         self.metric = metric
         self.coefficients: NDArray[np.float32] | None = None
+        self.of_changes: NDArray[np.bool_] | None = None
+        self.wandering = np.empty(0, dtype=np.int64)
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
         """Forget earlier coefficients; `train` learns new ones if they are wanted."""
-        self.coefficients = None
+        self.coefficients = self.of_changes = None
 
     def train(self, train: Windows, fitted: Fitted) -> None:
         """Learn the coefficients from the training windows."""
-        steps, lags = learned_steps(fitted), used_lags(fitted)
         if len(train) < LEAST_WINDOWS:
             return
-        problem = _Problem(train, fitted, steps, lags, self.metric)
-        self.coefficients = np.stack([problem.solve(variable) for variable in range(fitted.n)]).astype(np.float32)
+        forms = choose_forms(train, fitted)
+        self.of_changes, self.wandering = ~np.isnan(forms.shrinkage), np.flatnonzero(forms.wanders)
+        regressions = OwnRegressions(train, fitted, learned_steps(fitted), absolute=self.metric == "mae")
+        shrinkages = [None if np.isnan(form) else float(form) for form in forms.shrinkage]
+        self.coefficients = np.stack([regressions.solve(*each) for each in enumerate(shrinkages)]).astype(np.float32)
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of variables, [b, h, s]; an absent one gets its usual value."""
@@ -84,12 +89,13 @@ class OwnLinear:
     ) -> NDArray[np.float32]:
         """Return the forecast of variables in S as deviations from the usual value, [b, h, s]."""
         assert self.coefficients is not None
-        steps, lags = learned_steps(fitted), used_lags(fitted)
+        steps = learned_steps(fitted)
         ahead = slots[:, fitted.lookback :][:, steps]
         coefficients = self.coefficients[variables]  # [s, steps, inputs]
-        past, usual_last, usual_ahead, base = own_inputs(fitted, readings, slots, variables, steps, lags)
+        of_changes = self._of_changes(fitted)[variables]
+        past, usual_last, usual_ahead, base = own_inputs(fitted, readings, slots, variables, steps, of_changes)
         calendar = calendar_inputs(fitted.normalizer.cycle, ahead)  # [b, steps, c]
-        count = len(lags)
+        count = past.shape[1]
         in_units = base[:, None] + np.einsum("bls,sql->bqs", past, coefficients[:, :, :count], optimize=True)
         in_units += usual_last[:, None] * coefficients[None, :, :, count].transpose(0, 2, 1)
         in_units += usual_ahead * coefficients[None, :, :, count + 1].transpose(0, 2, 1)
@@ -98,9 +104,19 @@ class OwnLinear:
         deviation = fitted.normalizer.normalize(mean + scale * in_units, ahead, variables)
         return interpolated(deviation, steps, fitted.horizon)
 
+    def _of_changes(self, fitted: Fitted) -> NDArray[np.bool_]:
+        """Return which variables' changes are forecast; in wrappers saved earlier, those of variables that wander."""
+        if self.of_changes is not None:
+            return self.of_changes
+        of_changes = np.zeros(fitted.n, dtype=np.bool_)
+        if fitted.known_levels is not None:
+            of_changes[fitted.known_levels.wandering] = True
+        return of_changes
+
     def state(self) -> State:
         """Return the state to save."""
-        arrays = {} if self.coefficients is None else {"coefficients": self.coefficients}
+        learned = {"coefficients": self.coefficients, "of_changes": self.of_changes}
+        arrays = {name: array for name, array in learned.items() if array is not None}
         return State({"metric": self.metric}, arrays)
 
     @classmethod
@@ -109,164 +125,6 @@ class OwnLinear:
         expert = cls(fields.text(state, "metric", LOSSES))
         if "coefficients" in state.arrays:
             expert.coefficients = fields.array(state, "coefficients", np.float32, [None, None, None])
+        if "of_changes" in state.arrays and expert.coefficients is not None:
+            expert.of_changes = fields.array(state, "of_changes", np.bool_, [len(expert.coefficients)])
         return expert
-
-
-class _Problem:
-    """The regressions to solve, one for each variable and step ahead."""
-
-    def __init__(
-        self, train: Windows, fitted: Fitted, steps: NDArray[np.int64], lags: NDArray[np.int64], metric: str
-    ) -> None:
-        self.fitted, self.steps, self.lags = fitted, steps, lags
-        self.rounds = _ROUNDS if metric == "mae" else 0
-        self.values, self.targets = train.series.values, train.target_values
-        inputs = n_inputs(fitted)
-        products = fitted.n * len(steps) * inputs**2
-        count = int(np.clip(_MOST_PRODUCTS / products, _FEWEST_WINDOWS, _MOST_WINDOWS))
-        starts = np.asarray(train.starts, dtype=np.int64)
-        self.starts = starts[:: -(-len(starts) // count)]
-        self.slots = fitted.bank_slots[self.starts[:, None] + np.arange(fitted.lookback + fitted.horizon)]
-        self.ahead = self.slots[:, fitted.lookback :][:, steps]
-        self.calendar = calendar_inputs(fitted.normalizer.cycle, self.ahead)  # [b, steps, c]
-
-    def solve(self, variable: int) -> NDArray[np.float64]:
-        """Return the coefficients of a variable, [steps, inputs]."""
-        fitted, own = self.fitted, np.array([variable])
-        lookback, normalizer = fitted.lookback, fitted.normalizer
-        raw = self.values[self.starts[:, None] + np.arange(lookback), variable][:, :, None]
-        readings = carried(normalizer.normalize(raw, self.slots[:, :lookback], own))
-        past, usual_last, usual_ahead, base = own_inputs(fitted, readings, self.slots, own, self.steps, self.lags)
-        mean, scale = (float(each[variable]) for each in normalizer.levels)
-        targets = self.targets[self.starts[:, None] + lookback + self.steps, variable].astype(np.float64)
-        targets = (targets - mean) / scale - base
-        return np.stack(
-            [
-                self._solve_step(
-                    np.column_stack([past[:, :, 0], usual_last, usual_ahead[:, step], self.calendar[:, step]]),
-                    targets[:, step],
-                )
-                for step in range(len(self.steps))
-            ]
-        )
-
-    def _solve_step(self, inputs: NDArray[np.float32], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coefficients of one step ahead, [inputs]; without targets, those of the usual value."""
-        known = ~np.isnan(target)
-        width, first_of_calendar = inputs.shape[1], len(self.lags) + 2
-        if known.sum() <= width:
-            usual = np.zeros(width)
-            usual[len(self.lags) + 1] = 1.0
-            return usual
-        cells, own_target = (inputs, target) if known.all() else (inputs[known], target[known])
-        penalty = np.full(width, _RIDGE)
-        penalty[first_of_calendar] = _FREE  # of the intercept
-        weight = np.ones(len(own_target), dtype=np.float32)
-        coefficients = _weighted(cells, own_target, weight, penalty)
-        for _ in range(self.rounds):
-            residual = np.abs(own_target - cells @ coefficients)
-            weight = (1 / np.maximum(residual, _LEAST_RESIDUAL)).astype(np.float32)
-            coefficients = _weighted(cells, own_target, weight, penalty)
-        return coefficients
-
-
-def _weighted(
-    inputs: NDArray[np.float32], target: NDArray[np.float64], weight: NDArray[np.float32], penalty: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the solution of a weighted ridge regression, [inputs]."""
-    weighted = weight[:, None] * inputs
-    gram = (inputs.T @ weighted).astype(np.float64)
-    gram[np.diag_indices_from(gram)] += max(float(weight.sum(dtype=np.float64)), 1.0) * penalty
-    right = (weighted.T @ target.astype(np.float32)).astype(np.float64)
-    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
-
-
-def learned_steps(fitted: Fitted) -> NDArray[np.int64]:
-    """Return the steps ahead that have coefficients."""
-    return spread_steps(fitted.horizon, MOST_STEPS)
-
-
-def used_lags(fitted: Fitted) -> NDArray[np.int64]:
-    """Return the steps of the window whose readings are inputs."""
-    return np.sort(fitted.lookback - 1 - spread_steps(fitted.lookback, MOST_LAGS))
-
-
-def n_inputs(fitted: Fitted) -> int:
-    """Return the number of inputs of a regression."""
-    calendar = calendar_inputs(fitted.normalizer.cycle, np.zeros((1, 1), dtype=np.int64))
-    return len(used_lags(fitted)) + 2 + calendar.shape[2]
-
-
-def own_inputs(
-    fitted: Fitted,
-    readings: NDArray[np.float32],
-    slots: NDArray[np.int64],
-    variables: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    lags: NDArray[np.int64],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what a variable's own regression sees besides the calendar, in units of the variable.
-
-    Parameters
-    ----------
-    fitted
-        what was fitted
-    readings
-        [b, t, s], deviations without missing ones
-    slots
-        [b, t + h], positions in the cycle
-    variables
-        [s], their numbers
-    steps, lags
-        the steps ahead, and the steps of the window that are used
-
-    Returns
-    -------
-    NDArray
-        the readings [b, lags, s], the usual value at the end of the window [b, s] and at the steps ahead [b, steps, s],
-        and the value to which the regression adds [b, s]: 0, or the last reading of a variable that wanders, from
-        which its inputs are then measured
-    """
-    normalizer, t = fitted.normalizer, readings.shape[1]
-    mean, scale = (each[variables] for each in normalizer.levels)
-    past = (normalizer.restore(readings[:, lags], slots[:, lags], variables) - mean) / scale
-    at = np.concatenate([slots[:, t - 1 : t], slots[:, t:][:, steps]], axis=1)  # [b, 1 + steps]
-    zeros = np.zeros((len(slots), at.shape[1], len(variables)), dtype=np.float32)
-    usual = (normalizer.restore(zeros, at, variables) - mean) / scale
-    past, last, ahead = (each.astype(np.float32) for each in (past, usual[:, 0], usual[:, 1:]))
-    base = np.zeros_like(last)
-    wanders = np.zeros(len(variables), dtype=bool)
-    if fitted.known_levels is not None:
-        wanders = np.isin(variables, fitted.known_levels.wandering)
-    if wanders.any():
-        base = np.where(wanders, past[:, -1], base)
-        past, ahead = past - base[:, None], np.where(wanders, ahead - last[:, None], ahead)
-        last = np.where(wanders, np.float32(0), last)
-    return past, last, ahead, base
-
-
-def calendar_inputs(cycle: Cycle, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return what the calendar says of positions of the cycle [b, steps], [b, steps, c]; the first is always 1.
-
-    >>> calendar_inputs(Cycle(), np.zeros((1, 1), dtype=int)).ravel()
-    array([1.], dtype=float32)
-    >>> calendar_inputs(Cycle(24, (0, 0, 0, 0, 0, 1, 1)), np.array([[0]])).shape       # 6 weekdays, 2 x 8 waves
-    (1, 1, 23)
-    """
-    columns = [np.ones(positions.shape)]
-    if cycle.weekly:
-        weekday = positions // cycle.slots
-        columns += [weekday == day for day in range(1, 7)]
-    if cycle.slots > 1:
-        day = _waves((positions % cycle.slots) / cycle.slots, _HARMONICS)
-        columns += day
-        columns += [(positions // cycle.slots >= _SATURDAY) * wave for wave in day] if cycle.weekly else []
-    if cycle.yearly:
-        columns += _waves(positions / cycle.length, 1)
-    return np.stack(columns, axis=-1).astype(np.float32)
-
-
-def _waves(share: NDArray[np.float64], harmonics: int) -> list[NDArray[np.float64]]:
-    """Return sine and cosine of the first harmonics of a share of a period."""
-    angles = [2 * np.pi * number * share for number in range(1, harmonics + 1)]
-    return [wave(angle) for angle in angles for wave in (np.sin, np.cos)]
