@@ -389,6 +389,26 @@ def intervals() -> str:
     return markdown(("model and data", "present", "subcast", "quantile boosting on own past"), rows)
 
 
+def further() -> str:
+    """Return the default beside the best simple rival on data that are in no other table."""
+    rows = []
+    for path in sorted((ROOT / "results").glob("further-*.json")):
+        record = json.loads(path.read_text())
+        for row in record["figures"]["rows"]:
+            rows.append(
+                (
+                    record["record"].removeprefix("further-"),
+                    f"{row['share']:.0%}",
+                    row["metric"].upper(),
+                    row["best_rival"],
+                    row["to_best_rival"],
+                    row["to_oracle"],
+                )
+            )
+    heads = ("data", "present", "metric", "best rival on test", "subcast to it", "subcast to the oracle")
+    return markdown(heads, rows)
+
+
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
@@ -400,6 +420,7 @@ BLOCKS = {
     "docs/guide/limits.md": {"limits": limits},
     "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {
+        "further": further,
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
         "ablation": ablation,
