@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from subcast.boosting.prefetching import prefetch
 from subcast.retrieval.compiled.powers import compiled
 
 GAIN, FEATURE, BIN, MISSING_LEFT, GRADIENT, CURVATURE, ROWS = range(7)
@@ -17,6 +18,8 @@ GAIN, FEATURE, BIN, MISSING_LEFT, GRADIENT, CURVATURE, ROWS = range(7)
 
 LEAST_CURVATURE = 1e-3
 """The smallest sum of second derivatives of a side of a split."""
+
+_AHEAD = 12  # rows that are announced before they are counted
 
 
 @compiled
@@ -50,7 +53,12 @@ def fill_histogram(
     cells = histogram.reshape(-1)  # unsigned places in one row need the fewest instructions
     width = np.uint64(histogram.shape[2])
     one, two = np.uint64(1), np.uint64(2)
-    for row in rows:
+    flat, features, count = numbers.reshape(-1), numbers.shape[1], len(rows)
+    for position in range(count):
+        row, later = rows[position], np.int64(rows[min(position + _AHEAD, count - 1)])
+        prefetch(flat, later * features + first)
+        prefetch(flat, later * features + last - 1)
+        prefetch(gradients, later)
         gradient, line = np.float64(gradients[row]), numbers[row]
         if width == two:
             for feature in range(first, last):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.blas_threads import one_blas_thread
 from subcast.retrieval.compiled.powers import compiled
 from subcast.retrieval.threads import cuts, run_all, thread_count
 from subcast.storage import fields
@@ -216,20 +217,36 @@ class MomentSums:
 
 
 def _lagged(z: NDArray[np.float32], lags: int) -> NDArray[np.float32]:
-    """Return the moments [L, n, n] of a whole series: products in single precision, sums in double."""
-    return (_lagged_sums(z, lags, len(z)) / len(z)).astype(np.float32)
+    """Return the moments [L, n, n] of a whole series; the lags are divided among threads."""
+    moments = np.zeros((lags, z.shape[1], z.shape[1]), dtype=np.float32)
+    known = min(lags, len(z))
+
+    def fill(first: int, step: int) -> None:  # later lags have fewer products, so they are dealt out in turn
+        for lag in range(first, known, step):
+            moments[lag] = _lagged_sum(z, lag, len(z)) / len(z)
+
+    threads = thread_count(None, float(known) * z.shape[1] * z.size)
+    with one_blas_thread():
+        run_all([partial(fill, first, threads) for first in range(threads)])
+    return moments
 
 
 def _lagged_sums(z: NDArray[np.floating[Any]], lags: int, own_steps: int) -> NDArray[np.float64]:
     """Sum z[i] z[i + lag]' over a part's own steps i, [L, n, n]."""
-    steps, n = z.shape
-    totals = np.zeros((lags, n, n))
-    for lag in range(min(lags, steps)):
-        end = min(own_steps, steps - lag)
-        for first in range(0, end, _STEPS_AT_ONCE):
-            last = min(first + _STEPS_AT_ONCE, end)
-            totals[lag] += z[first:last].T @ z[first + lag : last + lag]
+    totals = np.zeros((lags, z.shape[1], z.shape[1]))
+    for lag in range(min(lags, len(z))):
+        totals[lag] = _lagged_sum(z, lag, own_steps)
     return totals
+
+
+def _lagged_sum(z: NDArray[np.floating[Any]], lag: int, own_steps: int) -> NDArray[np.float64]:
+    """Sum z[i] z[i + lag]' over a part's own steps i, [n, n]: products in the precision of z, sums in double."""
+    total = np.zeros((z.shape[1], z.shape[1]))
+    end = min(own_steps, len(z) - lag)
+    for first in range(0, end, _STEPS_AT_ONCE):
+        last = min(first + _STEPS_AT_ONCE, end)
+        total += z[first:last].T @ z[first + lag : last + lag]
+    return total
 
 
 def _mean_of_four(array: NDArray[np.float32], length: int) -> NDArray[np.float32]:

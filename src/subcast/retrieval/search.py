@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.axes import describe_axes, variable_indices
 from subcast.errors import InputError
-from subcast.retrieval.compiled.kernel import FULL, sort_heaps
+from subcast.retrieval.compiled.kernel import FULL, LONG, sort_heaps
 from subcast.retrieval.compiled.powers import power_of
 from subcast.retrieval.compiled.scan import measure_windows, pack, scan_packed, scan_windows
 from subcast.retrieval.layout import Layout, steps_read, widest
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Distance = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
-# Tiles for independent windows are short, so that a whole tile can be skipped early. With few rows to compare, longer
-# tiles are used, because beginning a tile has a cost of its own.
+# Tiles for independent windows are short, so that a whole tile can be skipped early. With few rows to compare, and in
+# long windows, longer tiles are used, because each step of a tile has a cost of its own.
 TILE, _LONG_TILE, _FEW_ROWS = 256, 1024, 12
 # One in this many tiles is scanned before the remaining tiles are distributed over the threads.
 _FIRST_TILES = 16
@@ -191,7 +191,8 @@ def search_windows(
 ) -> Neighbors:
     """Return the nearest candidates of each window of `queries` (cells [b, t, r]) by scanning the whole bank."""
     packed = should_gather(bank, queries.cells.shape[0])
-    size = _LONG_TILE if queries.rows.size <= _FEW_ROWS else TILE
+    is_long = queries.rows.size <= _FEW_ROWS or (bank.lookback >= LONG and not packed)
+    size = _LONG_TILE if is_long else TILE
     tiles = bank.candidate_tiles(size) if packed else bank.tiles(size)
     workers = thread_count(threads, queries.cells.size * float(len(bank)))
 

@@ -46,11 +46,11 @@ def tile_size(lookback: int, rows: int) -> int:
     Neighboring tiles share lookback - 1 steps, so tiles of long windows are long, whatever the cache.
 
     >>> tile_size(12, 32), tile_size(12, 200), tile_size(96, 200), tile_size(500, 32)
-    (2037, 501, 1953, 1549)
+    (2037, 501, 4001, 3597)
     """
     steps = max(_MIN_STEPS, min(_MAX_STEPS, _ROW_CELLS // rows // 32 * 32))
     if lookback >= LONG:
-        steps = _MAX_STEPS
+        steps = 2 * _MAX_STEPS
     return max(steps, -(-4 * lookback // 512) * 512) - lookback + 1
 
 

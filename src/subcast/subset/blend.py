@@ -53,7 +53,12 @@ class Blend:
         knots = np.asarray(self.shares)
         if self.fades:
             knots, table = np.append(knots, 1.0), np.vstack([table, np.zeros(table.shape[1])])
-        return np.array([np.interp(present_share, knots, column) for column in table.T])
+        place = int(np.clip(np.searchsorted(knots, present_share, side="right") - 1, 0, len(knots) - 1))
+        beyond = np.clip(present_share, knots[0], knots[-1]) - knots[place]
+        if not beyond:  # at a knot, or outside of them
+            return np.array(table[place])
+        slope = (table[place + 1] - table[place]) / (knots[place + 1] - knots[place])
+        return np.asarray(slope * beyond + table[place])
 
     def rest(self, present_share: float) -> NDArray[np.float64]:
         """Return what the experts leave to the first one at each step ahead; [1] if they leave everything."""

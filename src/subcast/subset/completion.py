@@ -14,6 +14,7 @@ from subcast.retrieval import Neighbors
 from subcast.subset.arrived import Arrived
 from subcast.subset.fitted import Fitted
 from subcast.subset.regression import Regression
+from subcast.subset.segments import FEW_WINDOWS
 from subcast.subset.settings import Settings
 from subcast.weighting import get_weighting, weigh
 
@@ -61,25 +62,43 @@ class Completed:
             raise InputError("a forecast by regression on S needs moments: fit a new wrapper with correction=0.5")
         return self.regression.solve(self.readings)
 
-    @cached_property
+    @property
     def moved(self) -> Completed:
         """The same windows, variables that left the levels of the training moved back to them.
 
         For experts that know only these levels; `arrived.offsets` says by how much, None if nothing was moved.
         """
+        return self._moved or self
+
+    @cached_property
+    def _moved(self) -> Completed | None:
+        """What `moved` returns; None for the windows themselves, which would keep themselves in memory."""
         followed = self.fitted.follow(self.arrived)
         if followed.offsets is None:
-            return self
+            return None
         return complete(self.fitted, self.settings, followed, self.present, self.neighbors, self.weights)
 
     def deviation_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the regression's forecast of variables in normalized units, [b, h, s]; not to be changed in place."""
+        return self.kept("ahead", variables, lambda: self._future("ahead", variables))
 
-        def compute() -> NDArray[np.float32]:
-            solved = self.solved_readings
-            return self.regression.future(solved, variables)  # type: ignore[union-attr]
+    def difference_ahead(self, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the same of their differences from the neighbors' futures; not to be changed in place."""
+        return self.kept("difference", variables, lambda: self._future("difference", variables))
 
-        return self.kept("ahead", variables, compute)
+    def _future(self, name: str, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return one of the two; of few windows both are computed, so that the covariances are read once."""
+        settings, solved, few = self.settings, self.solved, 2 * len(self.arrived) <= FEW_WINDOWS
+        together = few and solved is not None and settings.uses_specialist and settings.regression_share > 0
+        asked = self.solved_readings if solved is None or together or name == "ahead" else solved
+        if self.regression is None:
+            raise AssertionError("solved_readings has refused this")
+        if not together or solved is None:
+            return self.regression.future(asked, variables)
+        futures = np.split(self.regression.future(np.concatenate([asked, solved]), variables), 2)
+        for each, future in zip(("ahead", "difference"), futures, strict=True):
+            self._kept.setdefault((each, variables.tobytes()), future)
+        return futures[name == "difference"]
 
     def kept(
         self, name: str, variables: NDArray[np.int64], compute: Callable[[], NDArray[np.float32]]

@@ -206,13 +206,13 @@ class _Trial:
     residuals: int
 
 
-def windows_needed(horizon: int, most: int = RESIDUALS) -> int:
+def windows_needed(horizon: int, most: int = RESIDUALS, least: int = LEAST_RESIDUALS) -> int:
     """Return how many validation windows to use: fewer for long horizons, whose windows say much the same.
 
     >>> windows_needed(12), windows_needed(96)
     (1152, 288)
     """
-    return min(most, max(LEAST_RESIDUALS, most * LONG_HORIZON // horizon)) if horizon > LONG_HORIZON else most
+    return min(most, max(least, most * LONG_HORIZON // horizon)) if horizon > LONG_HORIZON else most
 
 
 def _drawn_windows(rng: np.random.Generator, count: int, size: int, horizon: int) -> NDArray[np.int64]:

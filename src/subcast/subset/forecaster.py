@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subcast.adapters import adapt
 from subcast.axes import check_whole, variable_indices
+from subcast.blas_threads import one_blas_thread
 from subcast.errors import DataWarning, FitWarning, InputError
 from subcast.forecast import Forecast
 from subcast.limits import Limits
@@ -211,6 +212,7 @@ class SubsetForecaster:
 
     # Fitting
 
+    @one_blas_thread()
     def fit(self, train: Windows, val: Windows | None = None) -> SubsetForecaster:
         """Learn from the training windows, and tune and calibrate on validation windows.
 
@@ -716,6 +718,7 @@ class SubsetForecaster:
             changes |= {"pool": True, "weighting": "uniform"}
         return self.with_settings(replace(settings, **changes))
 
+    @one_blas_thread()
     def refresh(self, series: Series) -> SubsetForecaster:
         """Return a wrapper that also knows later readings: nothing is trained, and the model and settings stay.
 

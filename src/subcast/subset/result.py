@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.blas_threads import one_blas_thread
 from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.limits import Limits
@@ -136,6 +137,7 @@ class ForecastMaker:
             **self._trust_fields(shares * self.fitted.n, neighbors, variables, ahead.notes),
         )
 
+    @one_blas_thread()
     def _batch(
         self,
         arrived: Arrived,

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.blas_threads import one_blas_thread
 from subcast.retrieval.compiled.powers import compiled
 from subcast.retrieval.moments import LagMoments
 from subcast.retrieval.threads import cuts, run_all, thread_count
@@ -22,7 +23,7 @@ from subcast.retrieval.threads import cuts, run_all, thread_count
 _GROWTH = 4  # each length is a power of this
 _LONGEST = 16  # steps of a segment
 _RATES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)  # how much longer segments grow toward the past
-_FEW_WINDOWS = 4  # up to so many windows are multiplied one by one
+FEW_WINDOWS = 4  # up to so many windows are multiplied one by one
 
 
 @dataclass(frozen=True)
@@ -172,16 +173,24 @@ class LaggedBlocks:
         `rows` [s] and `columns` [m] are positions in the axes of the blocks.
         """
         cells = np.ascontiguousarray(solved, dtype=np.float32).reshape(len(solved), len(self.segments), len(rows))
-        if len(solved) <= _FEW_WINDOWS:
+        if len(solved) <= FEW_WINDOWS:
             return self._product_of_few(cells, rows, columns, begin, end)
         flat = cells.reshape(len(cells), -1)
         found = np.empty((len(cells), end - begin, len(columns)), dtype=np.float32)
-        matrix = np.empty((flat.shape[1], len(columns)), dtype=np.float32)
-        for step in range(begin, end):
-            for length, first, count in self.segments.classes:
-                part = matrix[first * len(rows) : (first + count) * len(rows)]
-                gather(part, self.by_length[length], self._place(length, first, step), length, rows, columns)
-            found[:, step - begin] = flat @ matrix
+
+        def fill(low: int, high: int) -> None:
+            matrix = np.empty((flat.shape[1], len(columns)), dtype=np.float32)
+            for step in range(low, high):
+                for length, first, count in self.segments.classes:
+                    part = matrix[first * len(rows) : (first + count) * len(rows)]
+                    gather(
+                        part, self.by_length[length], self._place(length, first, begin + step), length, rows, columns
+                    )
+                found[:, step] = flat @ matrix
+
+        threads = thread_count(None, float(flat.shape[1]) * found[0].size)
+        with one_blas_thread():
+            run_all([partial(fill, low, high) for low, high in pairwise(cuts(end - begin, threads).tolist())])
         return found
 
     def _product_of_few(

@@ -17,7 +17,7 @@ from subcast.subset.settings import Settings
 from subcast.subsets import draw_subsets
 from subcast.windows import Windows
 
-_AT_ONCE = 256
+_MOST_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 21  # windows that are completed together, and cells of their forecasts
 _LEAST_SIDE = 0.25  # of half the distance between the bounds: the smallest distance of a bound from the forecast
 _LEAST_SPREAD = 0.02  # of the usual spread
 LEVEL_SHARES = (0.5, 0.0, 1.0)
@@ -58,11 +58,13 @@ def residual_units(
     units = np.empty((2, *mean.shape), dtype=np.float32)
     if len(variables) > count:
         units[..., count:] = fitted.uncertainty_scale(arrived, neighbors, variables[count:])
-    for first in range(0, len(mean), _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
-        done = completed
-        if done is None or done.regression is None:
-            done = _completed(fitted, settings, arrived[rows], present, neighbors, rows)
+    if completed is not None and completed.regression is not None:
+        units[..., :count] = _sides(boosted, completed, mean[..., :count])
+        return units
+    at_once = int(np.clip(_CELLS_AT_ONCE // (fitted.horizon * count), 16, _MOST_AT_ONCE))
+    for first in range(0, len(mean), at_once):
+        rows = slice(first, first + at_once)
+        done = _completed(fitted, settings, arrived[rows], present, neighbors, rows)
         units[:, rows, :, :count] = _sides(boosted, done, mean[rows, :, :count])
     return units
 

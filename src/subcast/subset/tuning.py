@@ -21,6 +21,7 @@ from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
 from subcast.subset.blend import FIRST_BEYOND, Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
+from subcast.subset.conformal import windows_needed
 from subcast.subset.experts import BEYOND, NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
@@ -43,6 +44,7 @@ DOUBT = 1.0  # standard errors by which a setting must beat a simpler one
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
 DRAWS = 3  # draws of S for each share
 WINDOWS, LEAST_WINDOWS = 160, 24  # validation windows at effort 1, and the smallest number
+LONG_WINDOWS = 64  # the same for long horizons, whose windows overlap
 WITHOUT_MODEL = "shares without the model"
 _FIRST_NEIGHBORS = 20
 _SMALLEST_ERROR = 1e-12
@@ -210,7 +212,7 @@ def tune(
     metric, seed
         as in `Tuner`
     effort
-        1 uses about 160 windows, 0.5 half as many; at least 24
+        1 uses about 160 windows (64 for long horizons, whose windows overlap), 0.5 half as many; at least 24
     seconds
         stop after this time, with a warning; None for no limit
     progress
@@ -223,7 +225,7 @@ def tune(
     """
     begun = time.monotonic()
     guard, grid = Guard(seconds), Grid(given)
-    count = max(LEAST_WINDOWS, round(WINDOWS * effort))
+    count = max(LEAST_WINDOWS, round(windows_needed(fitted.horizon, WINDOWS, LONG_WINDOWS) * effort))
     tuner = Tuner(fitted, windows, index[:: max(1, -(-len(index) // count))], metric, seed)
     if settings.pool:
         settings, tried = _tune_pooled(tuner, settings, grid, guard, progress)

@@ -27,7 +27,7 @@ _WORSE_FOR_ONE = 2.0  # a single variable is named if its error exceeds that of 
 _MOST = 0.5  # share of the variables above which a property holds for the whole model
 _OTHER_UNITS = 0.5  # other units are suspected if a change of units would reduce the error to less than this share
 _STILL = 1e-3  # in units of a variable's spread: forecasts that change less from window to window are constant
-_WINDOWS_AT_ONCE = 128
+_MOST_AT_ONCE, _CELLS_AT_ONCE = 128, 1 << 21  # windows that are forecast together, and cells of their forecasts
 _TOLERANCE = 1e-6
 _HUGE = 1e30  # the error of a forecast that is not a number
 
@@ -194,8 +194,9 @@ def experts_alone(
     everything, names = np.arange(fitted.n), list(fitted.experts)[1:]
     settings = replace(settings, correction=settings.correction or 1.0)  # so that the regression is solved
     batches: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
-    for first in range(0, len(arrived), _WINDOWS_AT_ONCE):
-        rows = slice(first, first + _WINDOWS_AT_ONCE)
+    at_once = int(np.clip(_CELLS_AT_ONCE // (fitted.horizon * fitted.n), 16, _MOST_AT_ONCE))
+    for first in range(0, len(arrived), at_once):
+        rows = slice(first, first + at_once)
         nearest = Neighbors(neighbors.index[rows], neighbors.distance[rows])
         weights = weigh_by_distance(nearest, settings)
         completed = complete(fitted, settings, arrived[rows], everything, nearest, weights)

@@ -172,3 +172,20 @@ def test_groups_of_steps_against_loops(steps):
         assert total[column] == pytest.approx(expected, rel=1e-5)
     assert kernel.group_size(31) == 31
     assert kernel.group_size(steps) == 8
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 0.7])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("own", [3, 8, 11])
+def test_two_query_steps_at_once_equal_one_by_one(exponent, missing, own):
+    rng = np.random.default_rng(own)
+    data = rng.normal(size=(own + 2, 90)).astype(np.float32)
+    rows, q = np.arange(own + 2), rng.normal(size=(2, own + 2)).astype(np.float32)
+    if missing:
+        q[1, 2] = np.nan
+    extra, first, second, expected = (np.empty(64, np.float32) for _ in range(4))
+    mode, power = power_of(exponent)
+    kernel.step_rows(first, second, extra, data, rows, 5, q, own, own, mode, power)
+    for total, query in ((first, q[0]), (second, q[1])):
+        kernel.step_row(expected, extra, data, rows, 5, query, own, own, mode, power)
+        assert np.array_equal(total, expected)

@@ -73,6 +73,22 @@ def _add_four_roots(total: Any, x0: Any, x1: Any, x2: Any, x3: Any, q0: Any, q1:
 
 
 @compiled
+def _add_eight_roots(first: Any, second: Any, x0: Any, x1: Any, x2: Any, x3: Any, p: Any, q: Any) -> None:
+    """Do the same as `_add_four_roots` for two query steps, whose values are the first four of `p` and of `q`."""
+    p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
+    q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
+    for i in range(first.shape[0]):
+        a = first[i] + math.sqrt(abs(x0[i] - p0))
+        a += math.sqrt(abs(x1[i] - p1))
+        a += math.sqrt(abs(x2[i] - p2))
+        b = second[i] + math.sqrt(abs(x0[i] - q0))
+        b += math.sqrt(abs(x1[i] - q1))
+        b += math.sqrt(abs(x2[i] - q2))
+        first[i] = a + newton_root(abs(x3[i] - p3))
+        second[i] = b + newton_root(abs(x3[i] - q3))
+
+
+@compiled
 def _add_present(total: Any, count: Any, x: Any, q: Any, mode: Any, power: Any) -> None:
     """Add |x - q|^b to `total` and 1 to `count` where x is not NaN."""
     b, high, low = power[0], power[1], power[2]
@@ -172,8 +188,26 @@ def step_row(
     the number of readings that the query has at this step. `q` has one value for each of `rows`, NaN where the query
     has none. `extra` is scratch memory of the size of `total`.
     """
-    end = begin + total.shape[0]
     total[:] = _ZERO
+    _add_rows(total, extra, data, rows, begin, q, n_readings, n_own, mode, power, 0)
+
+
+@compiled
+def _add_rows(
+    total: Any,
+    extra: Any,
+    data: Any,
+    rows: Any,
+    begin: int,
+    q: Any,
+    n_readings: int,
+    n_own: int,
+    mode: Any,
+    power: Any,
+    done: int,
+) -> None:
+    """Add the distances of one query step; the first `done` of its rows are in `total` already (see `step_row`)."""
+    end = begin + total.shape[0]
     present = np.empty(rows.shape[0], np.int64)
     n_present, n_own_present, n_readings_present = 0, 0, 0
     for r in range(rows.shape[0]):
@@ -182,7 +216,6 @@ def step_row(
             n_present += 1
             n_own_present += r < n_own
             n_readings_present += r < n_readings
-    done = 0
     while mode == ROOT and done + 4 <= n_own_present:
         a, b, c, d = present[done], present[done + 1], present[done + 2], present[done + 3]
         _add_four_roots(
@@ -199,6 +232,37 @@ def step_row(
         _add(extra if weighted else total, data[rows[r], begin:end], q[r], mode, power)
         if weighted:
             _add_scaled(total, extra, np.float32(n_readings_present))
+
+
+@compiled
+def step_rows(
+    first: Any,
+    second: Any,
+    extra: Any,
+    data: Any,
+    rows: Any,
+    begin: int,
+    q: Any,
+    n_readings: int,
+    n_own: int,
+    mode: Any,
+    power: Any,
+) -> None:
+    """Do the same as `step_row` for the two query steps of `q` [2, rows], to the bit: data are read once for both."""
+    end, done, known = begin + first.shape[0], 0, 0
+    first[:] = _ZERO
+    second[:] = _ZERO
+    for r in range(n_own):
+        known += q[0, r] == q[0, r] and q[1, r] == q[1, r]
+    while mode == ROOT and known == n_own and done + 4 <= n_own:
+        _add_eight_roots(
+            first, second, data[rows[done], begin:end], data[rows[done + 1], begin:end],
+            data[rows[done + 2], begin:end], data[rows[done + 3], begin:end], q[0, done:], q[1, done:],
+        )  # fmt: skip
+        done += 4
+    for step in range(2):
+        total = first if step == 0 else second
+        _add_rows(total, extra, data, rows, begin, q[step], n_readings, n_own, mode, power, done)
 
 
 @compiled
@@ -275,6 +339,34 @@ def group_size(steps: int) -> int:
 
 
 @compiled
+def _set_to_first_groups(total: Any, ring: Any, end: int, count: int, steps: int) -> int:
+    """Set `total` to the sum of the first 8 of `count` groups, or 4; return how many. The first ends at step `end`."""
+    width = total.shape[0]
+    number = 8 if count >= 8 else 4
+    if number == 8:
+        _set_to_eight_arrays(
+            total,
+            ring[end % steps, :width],
+            ring[(end + GROUP) % steps, GROUP : GROUP + width],
+            ring[(end + 2 * GROUP) % steps, 2 * GROUP : 2 * GROUP + width],
+            ring[(end + 3 * GROUP) % steps, 3 * GROUP : 3 * GROUP + width],
+            ring[(end + 4 * GROUP) % steps, 4 * GROUP : 4 * GROUP + width],
+            ring[(end + 5 * GROUP) % steps, 5 * GROUP : 5 * GROUP + width],
+            ring[(end + 6 * GROUP) % steps, 6 * GROUP : 6 * GROUP + width],
+            ring[(end + 7 * GROUP) % steps, 7 * GROUP : 7 * GROUP + width],
+        )
+    else:
+        _set_to_four_arrays(
+            total,
+            ring[end % steps, :width],
+            ring[(end + GROUP) % steps, GROUP : GROUP + width],
+            ring[(end + 2 * GROUP) % steps, 2 * GROUP : 2 * GROUP + width],
+            ring[(end + 3 * GROUP) % steps, 3 * GROUP : 3 * GROUP + width],
+        )
+    return number
+
+
+@compiled
 def sum_groups(total: Any, part: Any, ring: Any, latest: int, steps: int) -> None:
     """Fill `total` with the sums of windows whose last step is number `latest`, from the sums of groups of steps.
 
@@ -283,14 +375,8 @@ def sum_groups(total: Any, part: Any, ring: Any, latest: int, steps: int) -> Non
     """
     width, count, rest = total.shape[0], steps // GROUP, steps % GROUP
     end = latest - rest - GROUP * (count - 1)
-    _set_to_four_arrays(
-        total,
-        ring[end % steps, :width],
-        ring[(end + GROUP) % steps, GROUP : GROUP + width],
-        ring[(end + 2 * GROUP) % steps, 2 * GROUP : 2 * GROUP + width],
-        ring[(end + 3 * GROUP) % steps, 3 * GROUP : 3 * GROUP + width],
-    )
-    number, end = 4, end + 4 * GROUP
+    number = _set_to_first_groups(total, ring, end, count, steps)
+    end += number * GROUP
     while number + 4 <= count:
         place = GROUP * number
         _add_four_arrays(

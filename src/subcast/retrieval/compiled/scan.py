@@ -28,6 +28,7 @@ from subcast.retrieval.compiled.kernel import (
     search_sorted,
     step_row,
     step_row_holes,
+    step_rows,
     sum_group,
     sum_groups,
     sum_shifted,
@@ -277,19 +278,66 @@ def advance_tile(
     In short windows they are a row of the ring. In long ones they are one of its last rows, from which the sums of the
     group of steps that ends here are made.
     """
-    grouped = group_size(steps) < steps
-    slot = steps + number % GROUP if grouped else number % steps
+    slot = _slot(number, steps)
     if holes:
         step_row_holes(
             ring[slot, :width], ring_count[slot, :width], scratch, data, rows, begin, q, n_readings, n_own, mode, power
         )
     else:
         step_row(ring[slot, :width], scratch[0, :width], data, rows, begin, q, n_readings, n_own, mode, power)
-    if grouped and number + 1 >= GROUP:
+    _close_group(ring, ring_count, number, steps, holes)
+
+
+@compiled
+def _slot(number: int, steps: int) -> int:
+    """Return the row of the ring into which the distances of query step `number` are written."""
+    return steps + number % GROUP if group_size(steps) < steps else number % steps
+
+
+@compiled
+def _close_group(ring: Any, ring_count: Any, number: int, steps: int, holes: bool) -> None:
+    """Sum the group of steps that ends with query step `number`, in long windows."""
+    if group_size(steps) < steps and number + 1 >= GROUP:
         wide = ring.shape[1] - GROUP + 1
         sum_group(ring[number % steps, :wide], ring[steps:], number + 1)
         if holes:
             sum_group(ring_count[number % steps, :wide], ring_count[steps:], number + 1)
+
+
+@compiled
+def advance_by_pairs(
+    ring: Any,
+    spare: Any,
+    number: int,
+    steps: int,
+    scratch: Any,
+    data: Any,
+    rows: Any,
+    begin: int,
+    width: int,
+    q: Any,
+    n_readings: int,
+    n_own: int,
+    mode: Any,
+    power: Any,
+) -> None:
+    """Do the same as `advance_tile` for data without NaN; `q` are all query steps.
+
+    At an even step the next one is compared too, so that the data are read once for both; its distances wait in
+    `spare`, because those of an older step are still needed in their row of the ring.
+    """
+    slot = _slot(number, steps)
+    if number % 2:
+        ring[slot, :width] = spare[:width]
+    elif number + 1 < q.shape[0]:
+        pair = q[number : number + 2]
+        step_rows(
+            ring[slot, :width], spare[:width], scratch[0, :width], data, rows, begin, pair, n_readings, n_own,
+            mode, power,
+        )  # fmt: skip
+    else:
+        step_row(ring[slot, :width], scratch[0, :width], data, rows, begin, q[number], n_readings, n_own, mode, power)
+    _close_group(ring, ring, number, steps, False)
 
 
 @compiled
@@ -370,10 +418,16 @@ def scan_sliding(
         if not full:
             mark_candidates(penalty[:width], start, starts)
         for u in range(q.shape[0]):
-            advance_tile(
-                ring, ring_count, u, steps, scratch, data, rows, start, width + steps - 1,
-                q[u], n_readings, n_own, holes, mode, power,
-            )  # fmt: skip
+            if holes:
+                advance_tile(
+                    ring, ring_count, u, steps, scratch, data, rows, start, width + steps - 1,
+                    q[u], n_readings, n_own, holes, mode, power,
+                )  # fmt: skip
+            else:
+                advance_by_pairs(
+                    ring, scratch[2], u, steps, scratch, data, rows, start, width + steps - 1,
+                    q, n_readings, n_own, mode, power,
+                )  # fmt: skip
             j = u - steps + 1
             if j >= 0 and counts[j] > _ZERO:
                 finish_tile(

@@ -30,7 +30,7 @@ class Specialist:
             done.neighbors.index, done.weights, variables, fitted.horizon, settings.center
         )
         if settings.regression_share > 0 and regression is not None and done.solved is not None:
-            normal = normal + np.float32(settings.regression_share) * regression.future(done.solved, variables)
+            normal = normal + np.float32(settings.regression_share) * done.difference_ahead(variables)
         slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
         return fitted.normalizer.restore(normal, slots, variables)
 
