@@ -33,7 +33,7 @@ bank_app = typer.Typer(
 )
 app.add_typer(bank_app, name="bank")
 
-sensors_app = typer.Typer(help="Show, maintain and replace the sensors of a running service.", no_args_is_help=True)
+sensors_app = typer.Typer(help="Show, maintain and replace the sensors of a service.", no_args_is_help=True)
 app.add_typer(sensors_app, name="sensors")
 URL = "http://127.0.0.1:8000"
 
@@ -640,15 +640,20 @@ def export(
 
 @sensors_app.command("list")
 def list_sensors(
-    every: options.EverySensor = False, url: options.ServiceUrl = URL, as_json: options.AsJson = False
+    every: options.EverySensor = False,
+    url: options.ServiceUrl = URL,
+    folder: options.StoppedFolder = None,
+    database: options.StoppedDatabase = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Show which sensors of a running service are not well, since when and why.
+    """Show which sensors of a service are not well, since when and why.
 
     Example: `subcast sensors list`
     """
     from subcast.commands import sensors
 
-    found = sensors.list_sensors(url)
+    with _extras("the service"):
+        found = sensors.list_sensors(sensors.service_of(url, folder, database))
     if as_json:
         _print_json(found)
     else:
@@ -662,6 +667,8 @@ def maintain(
     end: options.MaintenanceEnd,
     reason: options.Reason = "",
     url: options.ServiceUrl = URL,
+    folder: options.StoppedFolder = None,
+    database: options.StoppedDatabase = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Plan maintenance of a sensor: its readings are left out, nothing waits for it, and nobody is alerted.
@@ -670,7 +677,8 @@ def maintain(
     """
     from subcast.commands import sensors
 
-    planned = sensors.maintain(url, sensor, start, end, reason)
+    with _extras("the service"):
+        planned = sensors.maintain(sensors.service_of(url, folder, database), sensor, start, end, reason)
     if as_json:
         _print_json(planned)
     else:
@@ -684,6 +692,8 @@ def replace(
     at: options.ReplacedAt = None,
     reason: options.Reason = "",
     url: options.ServiceUrl = URL,
+    folder: options.StoppedFolder = None,
+    database: options.StoppedDatabase = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say that a new device has taken the place of a sensor: what the old one sent becomes holes.
@@ -692,7 +702,9 @@ def replace(
     """
     from subcast.commands import sensors
 
-    replaced = sensors.replace_sensor(url, sensor, name, at, reason)
+    with _extras("the service"):
+        where = sensors.service_of(url, folder, database)
+        replaced = sensors.replace_sensor(where, sensor, name, at, reason)
     if as_json:
         _print_json(replaced)
     else:

@@ -10,7 +10,7 @@ from service_tools import NAMES, make_service, readings_of, rows_of, run_steps, 
 from subcast.screening import Screener
 from subcast.service import stored
 from subcast.service.late import difference
-from subcast.service.schema import forecasts, revisions, steps
+from subcast.service.schema import forecasts, revisions, scores, steps
 from subcast.service.screens import unpacked
 
 
@@ -112,3 +112,59 @@ def test_flags_set_by_hand_stay_when_steps_are_screened_again(service, series):
     used = stored.from_row(rows_of(service, forecasts)[-1], NAMES).used
     assert used[:, 0].tolist() == [False] * 6
     assert used[:, 5].all()
+
+
+def score_of(service, series, step):
+    """Compare the readings of a step with all stored forecasts of it, number by number."""
+    times = series.times.astype("datetime64[ns]").astype(np.int64)
+    error, count = 0.0, 0
+    for row in rows_of(service, forecasts):
+        ahead = step - int(np.searchsorted(times, row.time))
+        if 1 <= ahead <= 4:
+            mean = stored.from_row(row, NAMES).made.mean
+            for sensor in range(6):
+                error += abs(float(series.values[step, sensor]) - float(mean[ahead - 1, sensor]))
+                count += 1
+    return error, count
+
+
+def test_late_readings_are_scored_and_the_widths_of_intervals_stay(service, series):
+    run_steps(service, series, 1300, 1310)
+    run_steps(service, series, 1310, 1313, NAMES[:5])
+    before = rows_of(service, scores)[10]
+    assert before.readings == 20  # five sensors, forecasts of four steps
+    send(service, readings_of(series, 1310, 1311, ["f"]))
+    settle(service)
+    after = rows_of(service, scores)[10]
+    sums = json.loads(after.shares)["groups"]
+    error, count = score_of(service, series, 1310)
+    assert after.readings == count == 24
+    assert sum(group["error"] for group in sums.values()) == pytest.approx(error)
+    assert json.loads(after.shares)["factors"] == json.loads(before.shares)["factors"]
+    assert rows_of(service, scores)[11].readings == 20  # nothing came for this step
+
+
+def test_a_revised_reading_is_scored_with_its_new_value(service, series):
+    run_steps(service, series, 1300, 1310)
+    before = rows_of(service, scores)[-1]
+    row = readings_of(series, 1309, 1310, ["f"])[0]
+    send(service, [{**row, "value": row["value"] + 1}])
+    settle(service)
+    after = rows_of(service, scores)[-1]
+    errors = [np.frombuffer(each.sensors).reshape(2, 6) for each in (before, after)]
+    assert errors[0][0, 5] != errors[1][0, 5]
+    assert errors[0][0, :5].tolist() == errors[1][0, :5].tolist()
+    assert errors[0][1].tolist() == errors[1][1].tolist()
+
+
+def test_many_late_steps_are_scored_a_few_at_a_time(service, series):
+    run_steps(service, series, 1300, 1318)
+    before = rows_of(service, scores)
+    send(service, [{**row, "value": row["value"] + 0.37} for row in readings_of(series, 1306, 1318, ["e"])])
+    settle(service)
+    after = rows_of(service, scores)
+    changed = [old.sensors != new.sensors for old, new in zip(before, after, strict=True)]
+    believed = [np.frombuffer(row.sensors).reshape(2, 6)[1, 4] > 0 for row in before]
+    assert changed == [False] * 6 + believed[6:]
+    assert sum(changed) > 8
+    assert settle(service) is None

@@ -247,6 +247,13 @@ LogLevel = Annotated[str, Option(help="debug, info, warning or error.")]
 # subcast replay and subcast sensors
 
 ServiceUrl = Annotated[str, Option("--url", help="Address of the service. Its key is read from SUBCAST_KEY.")]
+StoppedFolder = Annotated[
+    Path | None,
+    Option("--folder", help="Folder of the wrapper of a service that is stopped: its database is used, not --url."),
+]
+StoppedDatabase = Annotated[
+    str | None, Option("--database", help="With --folder: the database, if it is not the file beside the folder.")
+]
 ReplayFile = Annotated[Path, Argument(help=f"File of readings to send ({_TABLE_FILE}).")]
 Speed = Annotated[float, Option(help="How many times as fast as the readings happened; 0 as fast as possible.")]
 Kill = Annotated[

@@ -108,7 +108,7 @@ class Engine:
         if plan.reason:
             self._step(plan)
             return 0.0
-        if self.late.revise():
+        if self.late.rescore(version) or self.late.revise():
             return 0.0
         self._rarely()
         return plan.wait / SECOND

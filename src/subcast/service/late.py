@@ -1,7 +1,8 @@
-"""Late readings: the steps they belong to are screened again, and stored forecasts that they would change are named.
+"""Late readings: the steps they belong to are screened and scored again, and forecasts that would change are named.
 
 A stored forecast is never changed. For each one with late readings in its window the forecast is made again with what
-is known now, and the difference is stored as a revision.
+is known now, and the difference is stored as a revision. The forecasts of a step with late readings are compared with
+what is known of the step now; the widths of intervals, which followed what was known then, stay.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
-from subcast.service import stored
+from subcast.service import stored, truth
 from subcast.service.database import Database
 from subcast.service.feed import Feed, last_receipt, last_step
 from subcast.service.forecasting import Made, make
 from subcast.service.planning import in_maintenance
 from subcast.service.replacements import begun_at
-from subcast.service.schema import facts, forecasts, readings, receipts, revisions, steps
+from subcast.service.schema import facts, forecasts, readings, receipts, revisions, scores, steps
 from subcast.service.screens import BAD, packed, unpacked
 from subcast.service.stepping import set_overrides
 from subcast.service.versions import Version, Versions
 
-_SCREENED, _REVISED = "late screened", "late revised"
-_AT_ONCE = 4  # revisions before a step may be processed again
+_SCREENED, _REVISED, _SCORED = "late screened", "late revised", "late scored"
+_AT_ONCE = 4  # revisions, or steps that are scored, before a step may be processed again
 _MOST = 400  # forecasts that one batch of late readings is compared with
 
 
@@ -62,6 +63,7 @@ class LateReadings:
     def __init__(self, database: Database, feed: Feed, versions: Versions) -> None:
         self.database, self.feed, self.versions = database, feed, versions
         self._names: dict[str, tuple[str, ...]] = {}
+        self._unscored: tuple[int, list[int]] | None = None  # up to which receipt, and the steps that are left
 
     # Screening
 
@@ -114,6 +116,52 @@ class LateReadings:
             rows.append({"time": at, "flags": flags, "state": packed(screened.state())})
         return rows
 
+    # Truth
+
+    def rescore(self, version: Version) -> bool:
+        """Score a few steps with late readings again; return whether there was something to do."""
+        with self.database.read() as connection:
+            if self._unscored is None:
+                late = _pending(connection, _SCORED)
+                if late is None:
+                    return False
+                self._unscored = late.until, sorted(self._late_steps(connection, late))
+            until, left = self._unscored
+            rows = [self._scored_again(connection, at, version) for at in left[:_AT_ONCE]]
+        with self.database.write() as connection:
+            for row in rows:
+                if row is not None:
+                    connection.execute(scores.update().where(scores.c.time == row["time"]).values(**row))
+            if len(left) <= _AT_ONCE:
+                _set_progress(connection, _SCORED, until)
+        self._unscored = (until, left[_AT_ONCE:]) if len(left) > _AT_ONCE else None
+        return True
+
+    def _scored_again(self, connection: sa.Connection, at: int, version: Version) -> dict[str, Any] | None:
+        """Return the score of a step by what is known of it now, with the factors that it had; None without one."""
+        row = connection.execute(sa.select(scores).where(scores.c.time == at)).one_or_none()
+        if row is None:
+            return None
+        times = np.array([at], dtype=np.int64)
+        raw = self.feed.window(connection, times)
+        raw[in_maintenance(connection, self.feed, times)] = np.nan
+        believed = self._believed(connection, times, raw, version.wrapper.limits_)
+        past = stored.forecasts_of(connection, self.feed.grid, at, version, self._names)
+        scored = truth.score(at, np.where(believed, raw, np.nan)[0], past, version.wrapper.horizon)
+        return truth.to_row(at, scored, truth.factors_of(row.shares), json.loads(row.shares)["level"])
+
+    @staticmethod
+    def _late_steps(connection: sa.Connection, late: _Late) -> dict[int, int]:
+        """Return the steps to which late readings belong, each with the last receipt of those."""
+        came = (
+            sa.select(readings.c.time, sa.func.max(readings.c.receipt))
+            .join(steps, steps.c.time == readings.c.time)
+            .where(readings.c.time >= late.first, readings.c.receipt > late.done)
+            .where(readings.c.receipt > steps.c.cutoff)
+            .group_by(readings.c.time)
+        )
+        return {int(at): int(receipt) for at, receipt in connection.execute(came)}
+
     # Revisions
 
     def revise(self) -> bool:
@@ -135,14 +183,7 @@ class LateReadings:
 
     def _affected(self, connection: sa.Connection, late: _Late) -> list[int]:
         """Return the steps of stored forecasts with late readings in their window that were not compared yet."""
-        came = (
-            sa.select(readings.c.time, sa.func.max(readings.c.receipt))
-            .join(steps, steps.c.time == readings.c.time)
-            .where(readings.c.time >= late.first, readings.c.receipt > late.done)
-            .where(readings.c.receipt > steps.c.cutoff)
-            .group_by(readings.c.time)
-        )
-        times = np.array([tuple(row) for row in connection.execute(came)], dtype=np.int64).reshape(-1, 2)
+        times = np.array(list(self._late_steps(connection, late).items()), dtype=np.int64).reshape(-1, 2)
         compared = sa.select(revisions.c.time).where(revisions.c.receipt >= late.until)
         made = sa.select(forecasts.c.time, forecasts.c.cutoff).where(
             forecasts.c.time >= late.first, forecasts.c.time.not_in(compared)

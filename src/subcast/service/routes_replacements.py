@@ -49,7 +49,11 @@ def post_replacement(request: Request, body: models.ReplacementRequest) -> Any:
     Its readings are sent under the new name from then on. What the old device sent becomes holes for new forecasts and
     for the screening, which begins anew with this sensor.
     """
-    service = service_of(request)
+    return replace_sensor(service_of(request), body)
+
+
+def replace_sensor(service: Service, body: models.ReplacementRequest) -> dict[str, Any]:
+    """Store that a sensor was replaced and return it."""
     service.replaced.look()
     column = service.intake.column(body.sensor)
     sensor = service.feed.variables[column]

@@ -32,7 +32,11 @@ def get_sensors(
     state: Annotated[models.Health | None, Query(description="Only sensors of this health")] = None,
 ) -> Any:
     """Return the health of the sensors: flags, reasons, since when."""
-    service = service_of(request)
+    return sensor_list(service_of(request), sensor, state)
+
+
+def sensor_list(service: Service, sensor: list[str] | None = None, state: str | None = None) -> dict[str, Any]:
+    """Return the sensors that are asked for, by name or by health, and how many there are of each health."""
     chosen = None if sensor is None else {service.intake.column(name) for name in sensor}
     with service.database.read() as connection:
         last = last_step(connection)
@@ -152,7 +156,11 @@ def _maintenance(service: Service, row: Any, name: str) -> dict[str, Any]:
 @router.post("/maintenance", response_model=models.Maintenance, status_code=201)
 def post_maintenance(request: Request, body: models.MaintenanceRequest) -> Any:
     """Plan maintenance of a sensor: its readings are left out, nothing waits for it and nobody is alerted."""
-    service = service_of(request)
+    return plan_maintenance(service_of(request), body)
+
+
+def plan_maintenance(service: Service, body: models.MaintenanceRequest) -> dict[str, Any]:
+    """Store planned maintenance and return it."""
     number = int(service.feed.ids[service.intake.column(body.sensor)])
     start, end = service.grid.parse(body.start), service.grid.parse(body.end)
     if not start <= end or end - start > _LONGEST:

@@ -95,21 +95,10 @@ class Stepper:
             raw,
             serviced,
             {row.sensor: row for row in connection.execute(sa.select(health))},
-            self._past(connection, at, version),
+            stored.forecasts_of(connection, feed.grid, at, version, self._names),
             truth.factors_of(connection.execute(last_score).scalar()),
             int(arrived or 0),
         )
-
-    def _past(self, connection: sa.Connection, at: int, version: Version) -> list[tuple[int, truth.PastForecast]]:
-        """Return the forecasts of a step, each with the number of steps ahead at which it was made."""
-        grid, horizon = self.feed.grid, version.wrapper.horizon
-        query = sa.select(forecasts).where(forecasts.c.time >= grid.after(at, -horizon), forecasts.c.time < at)
-        found = stored.read(connection, query.order_by(forecasts.c.time), self._names)
-        return [
-            (grid.count(each.time, at), each.past)
-            for each in found
-            if each.variables == version.wrapper.variables and len(each.made.mean) >= grid.count(each.time, at) > 0
-        ]
 
     # Screening
 

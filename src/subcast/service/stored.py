@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from subcast.service.forecasting import Made, facts_of
+from subcast.service.grid import Grid
 from subcast.service.schema import facts, forecasts
 from subcast.service.truth import PastForecast
 from subcast.service.versions import Version
@@ -126,6 +127,19 @@ def read(connection: sa.Connection, query: sa.Select[Any], known: dict[str, tupl
             known[row.version] = variables_of(connection, row.version)
         found.append(from_row(row, known[row.version]))
     return found
+
+
+def forecasts_of(
+    connection: sa.Connection, grid: Grid, at: int, version: Version, known: dict[str, tuple[str, ...]]
+) -> list[tuple[int, PastForecast]]:
+    """Return the forecasts of a step, each with the number of steps ahead at which it was made."""
+    first = grid.after(at, -version.wrapper.horizon)
+    query = sa.select(forecasts).where(forecasts.c.time >= first, forecasts.c.time < at)
+    return [
+        (grid.count(each.time, at), each.past)
+        for each in read(connection, query.order_by(forecasts.c.time), known)
+        if each.variables == version.wrapper.variables and len(each.made.mean) >= grid.count(each.time, at) > 0
+    ]
 
 
 def latest(connection: sa.Connection, known: dict[str, tuple[str, ...]]) -> StoredForecast | None:
