@@ -38,7 +38,7 @@ LOOKBACK = HORIZON = 12
 DATASETS = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds")
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "results" / "checkpoints"
 EFFORT = 0.15
-DRAWS = 1  # for each kind and size; three for a kind without sizes
+DRAWS = 8  # for each kind and size; three times as many for a kind without sizes
 WINDOWS = 16  # for each draw
 FAULTY = 0.1  # of the sensors at once
 SHORTEST, LONGEST = 0.5, 3.0  # days of a fault
@@ -221,6 +221,8 @@ def screened_windows(plant: Plant, fault: Fault, ends: NDArray[np.int64]) -> tup
     for step, row in enumerate(fault.values):
         result = feed.push(row, None if times is None else times[fault.first + step])
         flags.append(result.flags)
+        if step:
+            flags[step - 1][result.spiked] = 4
         ill.append(result.ill)
         if step in wanted:
             windows[step] = result.hide(fault.values[step - LOOKBACK + 1 : step + 1])

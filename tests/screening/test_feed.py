@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from screening.examples import fitted, plant, stepwise
 from subcast.errors import InputError
+from subcast.series import Series
 
 
 def test_an_override_wins_over_the_tests(hourly):
@@ -21,7 +23,7 @@ def test_an_override_wins_over_the_tests(hourly):
     assert np.isnan(step.values[0])
     assert step.values[1] == 999999
     feed.override("s0", None)
-    assert feed.push(test.values[1], test.times[1]).flags[0] == 1
+    assert feed.push(test.values[1], test.times[1]).flags[0] == 2  # too early to say
 
 
 def test_a_window_is_hidden_where_readings_are_not_believed(hourly):
@@ -44,7 +46,7 @@ def test_a_replaced_sensor_begins_anew_and_the_others_go_on(hourly):
     feed.forget("s2")
     assert not feed.health_of("s2").ill
     step, untouched = (each.push(test.values[60], test.times[60]) for each in (feed, other))
-    assert step.flags[2] == 1
+    assert step.flags[2] == 2  # the first reading of the new device
     assert step.holes[:-1, 2].all()
     assert not step.holes[-1, 2]
     everyone_else = [place for place in range(len(screener.variables)) if place != 2]
@@ -58,7 +60,7 @@ def test_a_replaced_sensor_does_not_fall_ill_in_an_unusual_season(hourly):
     feed, _ = stepwise(screener, test, rows[:100])
     feed.forget("s2")
     for step in range(100, 120):
-        assert feed.push(rows[step], test.times[step]).flags[2] == 1
+        assert feed.push(rows[step], test.times[step]).flags[2] == (2 if step < 103 else 1)
 
 
 def faulty_rows(test, seed):
@@ -98,7 +100,7 @@ def test_readings_missing_anywhere_are_missing_and_never_an_error(hourly, seed, 
     for row, step in zip(rows, steps, strict=True):
         np.testing.assert_array_equal(step.flags == 9, np.isnan(row))
         assert np.isnan(step.values[np.isnan(row)]).all()
-        assert set(np.unique(step.flags)) <= {1, 3, 4, 9}
+        assert set(np.unique(step.flags)) <= {1, 2, 3, 4, 9}
 
 
 def test_the_order_of_sensors_does_not_matter():
@@ -164,3 +166,44 @@ def test_a_damaged_state_is_refused_in_a_sentence(hourly, damage):
     feed, _ = stepwise(screener, test, test.values[:5])
     with pytest.raises(InputError, match="start a new feed"):
         screener.resume({**feed.state(), **damage})
+
+
+def test_the_first_readings_and_a_lonely_one_are_not_evaluated(hourly):
+    screener, test = hourly
+    _, steps = stepwise(screener, test, test.values[:8])
+    assert [int(step.flags[0]) for step in steps] == [2, 2, 2, 1, 1, 1, 1, 1]
+    assert steps[1].reasons[0] == (
+        ("flat line", 2, "has sent 2 readings so far, and 4 are needed to judge it by them"),
+    )
+    rows = test.values[:8].astype(float)
+    rows[7, 1:] = np.nan
+    _, steps = stepwise(screener, test, rows)
+    assert steps[7].flags[0] == 2
+    assert "no other sensor" in steps[7].reasons[0][0][2]
+    assert steps[7].values[0] == rows[7, 0]  # it is used all the same
+
+
+def test_a_small_spike_is_a_hole_one_step_later_and_no_more(hourly):
+    screener, test = hourly
+    rules = replace(screener.rules, instant=9 * screener.rules.instant, lasting=3 * screener.rules.lasting)
+    lenient = replace(screener, rules=rules)
+    rows = test.values[:60].astype(float)
+    rows[30, 0] += 2 * screener.rules.spike[0, 0] * screener.rules.habits.unit[0]
+    _, steps = stepwise(lenient, test, rows)
+    assert not any(step.ill.any() for step in steps)
+    assert [number for number, step in enumerate(steps) if step.spiked.any()] == [31]
+    assert steps[31].spiked.tolist() == [True] + [False] * 5
+    assert steps[31].holes[:, 0].tolist() == [False] * (screener.lookback - 2) + [True, False]
+    screened = lenient.screen(Series(rows.astype(np.float32), test.variables, test.times[:60]))
+    assert np.flatnonzero(screened.flags[:, 0] == 4).tolist() == [30]
+    assert np.flatnonzero(np.isnan(screened.values[:, 0])).tolist() == [30]
+
+
+def test_a_stuck_sensor_is_not_well_while_it_repeats_itself(hourly):
+    screener, test = hourly
+    rows = test.values[:200].astype(float)
+    rows[30:150, 3] = rows[30, 3]
+    _, steps = stepwise(screener, test, rows)
+    ill = [number for number, step in enumerate(steps) if step.ill[3]]
+    assert set(range(ill[0], 150)) <= set(ill)
+    assert ill[0] < 45

@@ -169,3 +169,28 @@ def test_readings_that_come_while_a_step_is_computed_are_late(service, series, m
     with service.database.read() as connection:
         times = connection.execute(sa.select(revisions.c.time)).scalars().all()
     assert rows_of(service, steps)[8].time in times
+
+
+def test_a_spike_is_flagged_when_the_next_step_shows_it(service, series):
+    run_steps(service, series, 1300, 1310)
+    rules = service.versions.present.screener.rules
+    object.__setattr__(rules, "instant", 20 * rules.instant)
+    object.__setattr__(rules, "lasting", 20 * rules.lasting)
+    service.engine.stepper.forget()
+    rows = readings_of(series, 1310, 1311)
+    rows[2]["value"] += 2 * float(rules.spike[0, 2] * rules.habits.unit[2])
+    send(service, rows)
+    settle(service)
+    assert np.frombuffer(rows_of(service, steps)[-1].flags, dtype=np.int8)[2] != 4
+    run_steps(service, series, 1311, 1312)
+    before, last = (np.frombuffer(row.flags, dtype=np.int8) for row in rows_of(service, steps)[-2:])
+    assert (before == 4).tolist() == [False, False, True, False, False, False]
+    assert not (last == 4).any()
+    assert stored_used(service)[-2:, 2].tolist() == [False, True]
+
+
+def stored_used(service):
+    """Which readings the last forecast used, [t, n]."""
+    from subcast.service import stored
+
+    return stored.from_row(rows_of(service, forecasts)[-1], NAMES).used

@@ -31,16 +31,20 @@ class OneSensor:
     def __init__(self, habits, scales, sensor):
         self.unit, self.memory = float(habits.unit[sensor]), float(habits.memory[sensor])
         self.lowest, self.highest = float(habits.lowest[sensor]), float(habits.highest[sensor])
-        self.activity, self.change, self.size = (
-            [float(row[sensor]) for row in table] for table in (habits.activity, habits.change, habits.size)
+        self.activity, self.change, self.size, self.tail = (
+            [float(row[sensor]) for row in table]
+            for table in (habits.activity, habits.change, habits.size, habits.tail)
         )
         self.scales, self.last, self.before, self.base = scales, None, None, 0.0
-        self.run = self.gap = self.age = 0
+        self.run = self.gap = self.age = self.heard = 0
+        self.rise, self.former = None, 0.0
         spans = {name: float(span) for name, span in scales._asdict().items()}
-        self.spans = [spans[name] for name in ("fast", "slow", "long", "long", "long", "long", "slow", "slow")]
-        self.smooth = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, float(habits.movement[sensor])]
+        self.spans = [
+            spans[name] for name in ("fast", "slow", "long", "long", "long", "long", "slow", "slow", "fast", "slow")
+        ]
+        self.smooth = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, float(habits.movement[sensor]), 0.0, 0.0]
 
-    def advance(self, reading, deviation, difference, asleep, row, wild, ill, frozen):
+    def advance(self, reading, deviation, difference, asleep, row, wild, ill, frozen, crowd):
         """Take in one reading; None for what is not known."""
         if reading is None:
             self.gap += 1
@@ -49,15 +53,22 @@ class OneSensor:
         if not asleep:
             self.run = self.run + 1 if reading == self.last else 0
         if not asleep and not (wild and self.age < 3):
-            for place, value in enumerate(self.news(reading, deviation, difference, row)):
+            for place, value in enumerate(self.news(reading, deviation, difference, row, crowd)):
                 if value is not None:
                     span = min(self.spans[place], 2 * self.scales.fast) if ill else self.spans[place]
                     self.smooth[place] += 2 / (1 + span) * (value - self.smooth[place])
             followed = deviation - difference if frozen else deviation
-            self.base += min(max(followed, -2.0), 2.0) / (7 * 2 * self.scales.long)
+            day = 2 * self.scales.long
+            self.base += min(max(followed, -2.0), 2.0) / min(3 * day + self.heard, 7 * day)
+            self.heard = min(self.heard + 1, 7 * day)
+        elif not asleep:
+            for place in range(2):
+                span = min(self.spans[place], 2 * self.scales.fast) if ill else self.spans[place]
+                said = min(max(deviation - difference, self.lowest), self.highest)
+                self.smooth[place] += 2 / (1 + span) * (said - self.smooth[place])
         self.last = reading
 
-    def news(self, reading, deviation, difference, row):
+    def news(self, reading, deviation, difference, row, crowd):
         """What is smoothed, in order."""
         clipped = min(max(deviation, self.lowest), self.highest)
         relative = difference / self.size[row]
@@ -68,14 +79,37 @@ class OneSensor:
             square = min(((difference - self.memory * self.before) / self.change[row]) ** 2, 16.0)
         moved = None if self.last is None else abs(reading - self.last) / (self.unit * self.activity[row])
         side = min(max(relative, -2.0), 2.0)
-        return [clipped, clipped, side, min(abs(relative), 4.0), product, said**2, square, moved]
+        large = self.tail[row] * max(crowd, 1.0) + 0.2 * abs(deviation - difference)
+        unusual = min(max(difference / large, -12.0), 12.0)
+        steady = 0.0
+        if unusual > 0 and self.former > 0:
+            steady = min(unusual, self.former)
+        if unusual < 0 and self.former < 0:
+            steady = max(unusual, self.former)
+        self.former = unusual
+        return [clipped, clipped, side, min(abs(relative), 4.0), product, said**2, square, moved, steady, steady]
 
     def believe(self, difference, believed):
-        """Keep the difference with which the next is compared."""
+        """Keep the difference with which the next is compared, and how much it had changed."""
+        self.rise = None
         if difference is not None and believed:
+            if self.before is not None and self.age == 0:
+                self.rise = difference - self.before
             self.before, self.age = difference, 0
         else:
             self.age += 1
+
+    def spike(self, difference):
+        """How far the reading before stood out, upwards and downwards; None if that is not known."""
+        if self.rise is None or self.age or difference is None:
+            return None
+        fall = self.before - difference
+        return min(self.rise, fall), min(-self.rise, -fall)
+
+
+def crowd(sizes):
+    """The mean of relative sizes, each at most 2; 1 without any."""
+    return sum(min(abs(size), 2.0) for size in sizes) / len(sizes) if sizes else 1.0
 
 
 def gross_range(reading, low, high):

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subcast.errors import InputError
-from subcast.limits import BAD, GOOD, MISSING, SUSPECT
+from subcast.limits import BAD, GOOD, MISSING, NOT_EVALUATED, SUSPECT
 from subcast.screening import sentences
 from subcast.screening.health import FIRST_LASTING, FLAT, NOTHING, RANGE, SILENT, STATES, TESTS, Causes, Health, Illness
 from subcast.screening.learning import CLIP, MATTERS
-from subcast.screening.signals import LASTING, N_LEVELS, Arrival, Floats, Mask, Signals
+from subcast.screening.signals import JUMPS, LASTING, SIDES, UNUSUAL, Arrival, Floats, Mask, Signals
 
 if TYPE_CHECKING:
     from subcast.screening.screener import Screener
@@ -49,6 +49,8 @@ class ScreenedStep:
     holes
         [lookback, n], which of the last readings (this one last) are not to be forecast from by all that is known now:
         when a sensor is found ill, some of its readings before were wrong too
+    spiked
+        [n], readings of the step before that were spikes, as this step shows; they are among the holes
     """
 
     time: np.datetime64 | int
@@ -57,6 +59,7 @@ class ScreenedStep:
     values: Floats
     ill: Mask
     holes: Mask
+    spiked: Mask
 
     def hide(self, window: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """Return the last steps of the feed [t, n], this one last, with NaN for what is not to be forecast from."""
@@ -89,6 +92,7 @@ class Feed:
         self._signals = Signals(screener.rules.habits, screener.rules.scales)
         self._illness = Illness(n)
         self._beyond = np.zeros(n)  # smoothed share of readings out of range
+        self._arrived = np.zeros(n, dtype=np.int64)  # readings since the begin, at most as many as are needed
         self._seen, self._same, self._doubt = (np.full(n, -1, dtype=np.int64) for _ in range(3))
         self._holes = np.zeros((screener.lookback, n), dtype=bool)
         self._suspect: dict[int, Reason] = {}
@@ -120,11 +124,13 @@ class Feed:
         known = self._judge_range(judged)
         arrival = self._arrive(known, stamp)
         self._asleep = arrival.asleep
-        wild = self._judge_instant(judged, arrival)
+        spiked = self._judge_spike(arrival)
+        wild = self._judge_instant(judged, arrival, spiked)
         self._signals.advance(arrival, wild, self._illness.ill, self._recently_ill(stamp))
         self._signals.believe(arrival.differences, ~wild)
         self._judge_lasting(judged, arrival, wild, stamp)
-        return self._result(judged, stamp)
+        self._judge_evaluated(judged, arrival)
+        return self._result(judged, stamp, spiked)
 
     def _checked(self, values: ArrayLike) -> Floats:
         try:
@@ -199,18 +205,30 @@ class Feed:
         self._beyond = np.where(arrived, self._beyond + rate * (beyond - self._beyond), self._beyond)
         return np.where(beyond, np.nan, readings)
 
-    def _judge_instant(self, judged: _Judged, arrival: Arrival) -> Mask:
+    def _judge_spike(self, arrival: Arrival) -> Mask:
+        """Return which readings of the step before were spikes, as this step shows, and make them holes, [n]."""
+        with np.errstate(invalid="ignore"):
+            spiked = (self._signals.spike(arrival.differences) > self._rules.spike).any(axis=0)
+        spiked &= ~arrival.asleep & ~self._illness.ill
+        if np.count_nonzero(spiked) > self._screener.most_at_once:
+            return np.zeros_like(spiked)
+        self._holes[-1] |= spiked
+        return np.asarray(spiked)
+
+    def _judge_instant(self, judged: _Judged, arrival: Arrival, spiked: Mask) -> Mask:
         """Judge single readings against the others and against the one before; return which are not believed, [n]."""
         rules = self._rules
-        numbers = self._signals.instant(arrival.differences)
+        numbers = self._signals.instant(arrival)
         with np.errstate(invalid="ignore"):
-            wild = (numbers > rules.instant) & ~arrival.asleep  # [4, n]
+            wild = (numbers > rules.instant) & ~arrival.asleep  # [6, n]
             odd = (numbers > rules.instant_suspect) & ~arrival.asleep
+        wild[JUMPS] &= ~spiked  # back from a spike
+        odd[JUMPS] &= ~spiked
         found: Mask = np.asarray(wild.any(axis=0))
         new: Mask = found & ~self._illness.ill
         event = int(np.count_nonzero(new)) > self._screener.most_at_once
         for sensor in np.flatnonzero(odd.any(axis=0)).tolist():
-            jump = bool(odd[2:, sensor].any() and not wild[:2, sensor].any())
+            jump = bool(odd[JUMPS, sensor].any() and not np.delete(wild[:, sensor], JUMPS).any())
             self._explain_instant(judged, arrival, sensor, jump, BAD if found[sensor] and not event else SUSPECT)
             if event and new[sensor]:
                 sentence = sentences.event(int(np.count_nonzero(new)) - 1)
@@ -225,7 +243,11 @@ class Feed:
             return
         unit = float(rules.habits.unit[sensor])
         expected = reading - unit * float(arrival.differences[sensor])
-        low, high = (expected + unit * side * float(rules.instant[place, sensor]) for place, side in ((1, -1), (0, 1)))
+        large = unit * float(self._signals.allowance(arrival)[sensor])
+        above, below = (
+            min(unit * rules.instant[side, sensor], large * rules.instant[UNUSUAL + side, sensor]) for side in (0, 1)
+        )
+        low, high = expected - float(below), expected + float(above)
         judged.add(sensor, "cross check", flag, sentences.differs(reading, expected, low, high))
 
     def _judge_lasting(self, judged: _Judged, arrival: Arrival, wild: Mask, stamp: int) -> None:
@@ -234,8 +256,8 @@ class Feed:
         arrived = ~np.isnan(arrival.readings)
         numbers, scores, found = self._cross_check()
         longest = rules.longest_run(signals.last)
-        differs = np.abs(arrival.differences) > MATTERS
-        stuck = (signals.run > _SURELY * longest) | (differs & (signals.run > rules.differing_run))
+        differs = np.abs(arrival.differences) > np.array(MATTERS)[:, None]
+        stuck = (signals.run > _SURELY * longest) | (differs & (signals.run > rules.differing_run)).any(axis=0)
         cause = np.where(stuck, FLAT, found)
         cause = np.where(self._beyond > _HALF, RANGE, cause)
         cause = np.where(signals.gap > rules.gap, SILENT, cause).astype(np.int8)
@@ -244,13 +266,14 @@ class Feed:
             self._fall_ill(sensor, numbers, stamp)
         place = np.maximum(illness.cause - FIRST_LASTING, 0)
         own = np.where(illness.cause >= FIRST_LASTING, scores[place, np.arange(len(place))], 0.0)
-        healthy = arrived & ~wild & (own < _HEALTHY) & (scores[: 2 * N_LEVELS].max(axis=0) < 1)
+        healthy = arrived & ~wild & (own < _HEALTHY) & (scores[SIDES].max(axis=0) < 1)
         healthy &= (2 * signals.run <= longest) & (self._beyond < _HEALTHY * _HALF)
+        healthy &= (illness.cause != FLAT) | (self._same > illness.since)  # not while it repeats the same reading
         signals.reset(illness.recover(healthy, rules.scales.fast))
         self._judge_suspects(judged, numbers, signals.run > longest)
 
     def _cross_check(self) -> tuple[Floats, Floats, Causes]:
-        """Return the lasting numbers, their ratio to the limits (both [10, n]), and what it is that exceeds them.
+        """Return the lasting numbers, their ratio to the limits (both [14, n]), and what it is that exceeds them.
 
         The sensor that exceeds its limits by most is taken out first, and the others are judged without it. If more
         would be found than may be at once, it is an event, and none is.
@@ -279,7 +302,7 @@ class Feed:
             found = found.copy()
             found[sensor] = FIRST_LASTING + int(scores[:, sensor].argmax())
             trusted[sensor] = False
-        if np.count_nonzero((scores[: 2 * N_LEVELS].max(axis=0) > _CROWD) & trusted) > screener.most_at_once:
+        if np.count_nonzero((scores[SIDES].max(axis=0) > _CROWD) & trusted) > screener.most_at_once:
             found = before
         return numbers, scores, np.where(found != before, found, NOTHING).astype(np.int8)
 
@@ -310,7 +333,8 @@ class Feed:
         if cause == FLAT:
             longest = rules.longest_run(signals.last)[sensor]
             alone = signals.run[sensor] <= longest
-            usual = rules.differing_run[sensor] if alone else longest
+            differing = rules.differing_run[:, sensor]
+            usual = differing[differing < signals.run[sensor]].max(initial=0) if alone else longest
             run, most = (sentences.duration(int(count), step) for count in (signals.run[sensor], usual))
             return sentences.stuck(float(signals.last[sensor]), run, most, alone=bool(alone))
         name = LASTING[cause - FIRST_LASTING]
@@ -323,6 +347,8 @@ class Feed:
             return sentences.still(while_)
         if kind == "unlike":
             return sentences.unlike(while_)
+        if "unusually" in name:
+            return sentences.biased(None, kind, while_)
         if kind == "mismatch":
             return sentences.mismatched(number, while_)
         return sentences.biased(None if scale == "long" else unit * number, kind, while_)
@@ -337,9 +363,20 @@ class Feed:
         for sensor in np.flatnonzero(repeating & arrived).tolist():
             judged.add(sensor, TESTS[FLAT], SUSPECT, self._explain(sensor, FLAT, numbers))
 
+    def _judge_evaluated(self, judged: _Judged, arrival: Arrival) -> None:
+        """Flag readings that could not be judged: the first ones of a sensor, and those that nothing compares with."""
+        arrived = ~np.isnan(judged.readings)
+        others = np.count_nonzero(arrived & ~self._out()) - (arrived & ~self._out())
+        enough = self._rules.scales.fast
+        self._arrived = np.where(arrived, np.minimum(self._arrived + 1, enough), self._arrived)
+        new, alone = arrived & (self._arrived < enough), arrived & (others == 0)
+        for sensor in np.flatnonzero((new | alone) & ~arrival.asleep).tolist():
+            sentence = sentences.alone() if alone[sensor] else sentences.too_new(int(self._arrived[sensor]), enough)
+            judged.add(sensor, "cross check" if alone[sensor] else "flat line", NOT_EVALUATED, sentence)
+
     # The result
 
-    def _result(self, judged: _Judged, stamp: int) -> ScreenedStep:
+    def _result(self, judged: _Judged, stamp: int, spiked: Mask) -> ScreenedStep:
         illness = self._illness
         for sensor in np.flatnonzero(illness.ill).tolist():
             missing = np.isnan(judged.readings[sensor])
@@ -360,7 +397,7 @@ class Feed:
         self._suspect_since = np.where(suspect, np.where(self._suspect_since < 0, stamp, self._suspect_since), -1)
         self._holes = np.concatenate([self._holes[1:], (judged.flags == BAD)[None] | ill])
         reasons = tuple(tuple(judged.reasons.get(sensor, ())) for sensor in range(len(values)))
-        return ScreenedStep(self._screener.shown(stamp), judged.flags, reasons, values, ill, self._holes.copy())
+        return ScreenedStep(self._screener.shown(stamp), judged.flags, reasons, values, ill, self._holes.copy(), spiked)
 
     def _override_flag(self, judged: _Judged, place: int, override: str) -> None:
         """Give a sensor the flag that its override asks for."""
@@ -462,7 +499,7 @@ class Feed:
             raise InputError(f"state is not what feed.state() returned ({error}): start a new feed instead") from None
 
 
-_STAMPS = ("seen", "same", "doubt", "suspect_since")
+_STAMPS = ("arrived", "seen", "same", "doubt", "suspect_since")
 
 
 def _with_fresh(known: Any, fresh: Any, place: int, n: int) -> Any:

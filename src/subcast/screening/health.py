@@ -20,6 +20,8 @@ _LASTING_STATES = {
     "fast above": "biased", "fast below": "biased", "slow above": "biased", "slow below": "biased",
     "long above": "drifting", "long below": "drifting", "long mismatch": "biased", "long unlike": "stuck",
     "slow tremble": "noisy", "still": "stuck",
+    "fast unusually above": "biased", "fast unusually below": "biased",
+    "slow unusually above": "biased", "slow unusually below": "biased",
 }  # fmt: skip
 STATES = ("good", "dead", "dead", "stuck", *(_LASTING_STATES[name] for name in LASTING))
 """The state of a sensor by what it suffers from."""

@@ -1,9 +1,9 @@
 """Learn the limits of each sensor from its training readings: how far its numbers went, and how far they may yet go.
 
-The training is replayed and the largest value of every number is noted for each day. A limit is the largest value of
-all days times a margin. The margin tells how far one half of the training went beyond the other, over all sensors. Days
-that stand far apart from all the others are left out: a sensor that was stuck for a week of the training does not get
-the right to be stuck for a week.
+The training is replayed and the largest value of every number is noted for each day. A limit is the level that a day
+reaches rarely by the tail of these values, times a margin: how far one half of the training went beyond the limits of
+the other half, over all sensors. Days that stand far apart from all the others are left out: a sensor that was stuck
+for a week of the training does not get the right to be stuck for a week.
 """
 
 from __future__ import annotations
@@ -14,27 +14,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.screening.rules import Rules
-from subcast.screening.signals import LASTING, N_LEVELS, Arrival, Floats, Habits, Mask, Scales, Signals, Whole, follow
+from subcast.screening.signals import (
+    INSTANT,
+    LASTING,
+    MOST_UNUSUAL,
+    N_LEVELS,
+    SPIKE,
+    Arrival,
+    Floats,
+    Habits,
+    Mask,
+    Scales,
+    Signals,
+    Whole,
+    allowance,
+    crowd_of,
+    follow,
+)
 from subcast.screening.virtual import VirtualSensors
 
 CLIP = 8.0
 """Deviations from the usual value, in spreads, beyond this count as this in what they say about other sensors."""
 
-MATTERS = 1.0
-"""Differences from what the other sensors say, in spreads, below which a stuck sensor costs little for a while."""
+MATTERS = (1.0, 2.0, 4.0)
+"""Differences from what the other sensors say, in spreads, from which a stuck sensor costs something, more and much."""
 
 _RIDGE = 0.05  # of the mean variance
 _APART = 2.0  # ratio to the next smaller day from which days stand apart
 _FEW_DAYS = 0.03  # of the days may stand apart
 _RATE, _SUSPECT_RATE = 0.01, 1.0  # how often a month each number of a sensor may exceed its limits
+_UNUSUAL_RATE = 0.04  # the same of differences relative to large ones that are seen at once or within half an hour
+_CHECKED = 2.0  # times as often may limits of one half of the training be exceeded in the other half
+_MOST_MARGIN = 2.0
 _FURTHER = 3.0  # times the largest value of the training: no limit is higher
 _MOST_TAIL = 10
 _TAIL = 0.1  # of the days show how far the others may go
 _HEAVIEST = 0.5  # exponent of a tail
 _FEWEST = 5  # days without which there is no limit
 _LEAST_DIFFERENCE = 1.0  # spreads: smaller differences cost little
-_LEAST_LASTING = (0.8, 0.8, 0.6, 0.6, 0.5, 0.5, 1.2, 0.3, 1.2, 1.2)  # in the order of LASTING
-_MOST_LASTING = (1e33, 1e33, 1e33, 1e33, 2.0, 2.0, 4.0, 1e33, 4.0, 1e33)
+_LEAST_INSTANT = (*(_LEAST_DIFFERENCE,) * 4, 2.0, 2.0)  # the last ones in times the size of large ones
+_LEAST_LASTING = (0.8, 0.8, 0.6, 0.6, 0.5, 0.5, 1.2, 0.3, 1.2, 1.2, 1.0, 1.0, 0.7, 0.7)  # in the order of LASTING
+_MOST_LASTING = (1e33, 1e33, 1e33, 1e33, 2.0, 2.0, 4.0, 1e33, 4.0, 1e33, *(MOST_UNUSUAL,) * 4)
+_LEAST_TAIL = 0.1  # spreads
 _NEAREST = 1e-3
 _REST_SHARE = 0.05  # of the readings are equal to the value at which a sensor rests
 _ASLEEP, _AWAKE = 0.95, 0.5  # share of readings at rest when a sensor sleeps, and when it is awake
@@ -91,32 +112,27 @@ def learn(training: Training) -> Learned:
     differences[asleep] = np.nan
     memory = _memory(differences)
     changes = _changes(differences, memory)
-    by_day = np.stack([_daily(each, days) for each in (differences, -differences, changes, -changes)])  # [4, d, n]
+    tail, size = _tail(differences, training), _usual_size(np.abs(differences), training)
+    unusual = _unusual(differences, training, tail, size)
+    numbers = (differences, -differences, changes, -changes, unusual, -unusual)
+    by_day = np.stack([_daily(each, days) for each in numbers])  # [6, d, n]
+    spikes = np.stack([_daily(each, days) for each in _spikes(differences)])  # [2, d, n]
+    lowest, highest = -_largest(_daily(-training.deviations, days)), _largest(_daily(training.deviations, days))
     movements = _movements(training, asleep)
     activity = _usual_size(movements, training)
-    habits = Habits(
-        training.unit,
-        memory,
-        -_largest(_daily(-training.deviations, days)),
-        _largest(_daily(training.deviations, days)),
-        _mean(movements / activity[training.rows]),
-        activity,
-        _usual_size(np.abs(changes), training),
-        _usual_size(np.abs(differences), training),
-    )
+    movement, change = _mean(movements / activity[training.rows]), _usual_size(np.abs(changes), training)
+    habits = Habits(training.unit, memory, lowest, highest, movement, activity, change, size, tail)
     replayed, levels = _replay(training, differences, asleep, habits, scales, days)
-    run, rest_run = _longest_runs(training.readings, rest, asleep)
-    differing_run = _longest_differing_runs(training.readings, differences, asleep)
     rules = Rules(
         habits,
         scales,
-        *_limits(by_day, np.full(len(by_day), _LEAST_DIFFERENCE), np.full(len(by_day), 1e33)),
-        *_limits(replayed, np.array(_LEAST_LASTING), np.array(_MOST_LASTING)),
+        *_limits(by_day, INSTANT, np.array(_LEAST_INSTANT)),
+        _limits(spikes, SPIKE, np.full(len(spikes), _LEAST_DIFFERENCE))[0],
+        *_limits(replayed, LASTING, np.array(_LEAST_LASTING), np.array(_MOST_LASTING)),
         rest,
         sleepy,
-        run,
-        rest_run,
-        differing_run,
+        *_longest_runs(training.readings, rest, asleep),
+        _longest_differing_runs(training.readings, differences, asleep),
         _longest_gaps(training.readings, scales),
     )
     return Learned(rules, (now, *levels))
@@ -125,21 +141,29 @@ def learn(training: Training) -> Learned:
 # Replaying the training
 
 
+def _tail(differences: Floats, training: Training) -> Floats:
+    """Return the fourth root of the mean fourth power of differences at each time of day, [rows, n]."""
+    slots = training.slots if training.n_rows % training.slots == 0 else training.n_rows
+    daily = training._replace(rows=training.rows % slots, n_rows=slots)
+    sizes = np.maximum(_usual_size(differences**4, daily) ** 0.25, _LEAST_TAIL)
+    return np.tile(sizes, (training.n_rows // slots, 1))
+
+
 def _without_base(training: Training) -> Floats:
     """Return the deviations without their mean of about the last week, [t, n]."""
     scales, deviations = Scales.of(training.slots), training.deviations.copy()
-    base = np.zeros(deviations.shape[1])
+    base, heard = np.zeros(deviations.shape[1]), np.zeros(deviations.shape[1], dtype=np.int64)
     everyone = np.ones(len(base), dtype=bool)
     for step in range(len(deviations)):
         deviations[step] -= base
-        base = follow(base, deviations[step], everyone, scales)
+        base, heard = follow(base, deviations[step], everyone, scales, heard)
     return deviations
 
 
 def _replay(
     training: Training, differences: Floats, asleep: Mask, habits: Habits, scales: Scales, days: Whole
 ) -> tuple[Floats, tuple[VirtualSensors, ...]]:
-    """Return the largest lasting numbers of each day [10, d, n], and the regressions over each scale."""
+    """Return the largest lasting numbers of each day [14, d, n], and the regressions over each scale."""
     signals = Signals(habits, scales)
     nobody = np.zeros(len(habits.unit), dtype=bool)
     smooth = np.empty((len(days), *signals.smooth.shape))
@@ -153,10 +177,8 @@ def _replay(
     known = ~np.isnan(training.deviations) & ~asleep
     for scale in range(N_LEVELS):
         smooth[:, scale] = all_differences(smooth[:, scale], virtual[scale])
-    numbers = []
-    for number in range(len(LASTING)):
-        signals.smooth = smooth.transpose(1, 0, 2).reshape(smooth.shape[1], -1)
-        numbers.append(signals.lasting(signals.levels)[number].reshape(smooth.shape[0], -1))
+    signals.smooth = smooth.transpose(1, 0, 2).reshape(smooth.shape[1], -1)
+    numbers = signals.lasting(signals.levels).reshape(len(LASTING), *known.shape)
     return np.stack([_daily(np.where(known, each, np.nan), days) for each in numbers]), virtual
 
 
@@ -186,6 +208,31 @@ def _changes(differences: Floats, memory: Floats) -> Floats:
     changes = np.full(differences.shape, np.nan)
     changes[1:] = differences[1:] - memory * differences[:-1]
     return changes
+
+
+def _unusual(differences: Floats, training: Training, tail: Floats, size: Floats) -> Floats:
+    """Return the differences relative to large ones, [t, n], as `Signals.instant` has them."""
+    crowd = _crowds(differences / size[training.rows], Scales.of(training.slots))
+    by_others = np.clip(training.deviations, -CLIP, CLIP) - differences
+    return differences / allowance(tail[training.rows], crowd[:, None], by_others)
+
+
+def _crowds(relative: Floats, scales: Scales) -> Floats:
+    """Return what `Signals.crowd` is before each step, [t]."""
+    crowds, crowd = np.ones(len(relative)), 1.0
+    everyone = np.ones(relative.shape[1], dtype=bool)
+    for step, row in enumerate(relative):
+        crowds[step] = crowd
+        crowd += 2 / (1 + scales.slow) * (crowd_of(row, everyone) - crowd)
+    return crowds
+
+
+def _spikes(differences: Floats) -> tuple[Floats, Floats]:
+    """Return how far the reading before each stood out from its neighbors, upwards and downwards, [t, n]."""
+    rise, fall = differences[1:-1] - differences[:-2], differences[1:-1] - differences[2:]
+    up, down = (np.full(differences.shape, np.nan) for _ in range(2))
+    up[2:], down[2:] = np.minimum(rise, fall), np.minimum(-rise, -fall)
+    return up, down
 
 
 def _movements(training: Training, asleep: Mask) -> Floats:
@@ -219,15 +266,45 @@ def _around(table: Floats, around: int, reach: int) -> Floats:
 # Limits
 
 
-def _limits(by_day: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+def _limits(by_day: Floats, names: tuple[str, ...], least: Floats, most: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the limits and the suspect limits [k, n] of numbers by their largest values of each day [k, d, n]."""
+    most = np.full(len(by_day), 1e33) if most is None else most
     open_ended = by_day / (1 - np.minimum(by_day / most[:, None, None], 1 - _NEAREST))
-    limits, suspect = (
-        np.stack([rare_level(each, rate / 30) for each in open_ended]) for rate in (_RATE, _SUSPECT_RATE)
-    )
+    limits = np.stack([rare_level(each, _rate(name) / 30) for each, name in zip(open_ended, names, strict=True)])
+    suspect = np.stack([rare_level(each, _SUSPECT_RATE / 30) for each in open_ended])
     furthest = np.stack([_largest(each) for each in open_ended])
-    limits = np.minimum(limits, _FURTHER * furthest)
+    limits = np.minimum(limits * _margins(open_ended, names)[:, None], _FURTHER * furthest)
+    suspect = np.minimum(limits, suspect)
     return tuple(np.maximum(each / (1 + each / most[:, None]), least[:, None]) for each in (limits, suspect))  # type: ignore[return-value]
+
+
+def _rate(name: str) -> float:
+    """Return how often a month a number may exceed its limit."""
+    return _UNUSUAL_RATE if "unusually" in name and not name.startswith("slow") else _RATE
+
+
+def _margins(by_day: Floats, names: tuple[str, ...]) -> Floats:
+    """Return by how much the limits of each number [k] have to be larger to be exceeded as rarely as they should be.
+
+    The limits of one half of the training are tried on the other half, on the days of all sensors.
+    """
+    half = by_day.shape[1] // 2
+    margins = np.ones(len(by_day))
+    if half < _FEWEST:
+        return margins
+    for number, days in enumerate(by_day):
+        parts = (days[:half], days[half:]), (days[half:], days[:half])
+        rate = _rate(names[number])
+        ratios = np.concatenate([_ratios(tried, rare_level(seen, rate / 30)).ravel() for seen, tried in parts])
+        ratios = np.sort(ratios[~np.isnan(ratios)])
+        allowed = max(1, round(_CHECKED * rate * len(ratios) / 30))
+        if len(ratios) >= allowed:
+            margins[number] = np.clip(ratios[-allowed], 1.0, _MOST_MARGIN)
+    return margins
+
+
+def _ratios(values: Floats, limits: Floats) -> Floats:
+    return np.divide(values, limits, out=np.full(values.shape, np.nan), where=limits > 0)
 
 
 def rare_level(by_day: Floats, chance: float) -> Floats:
@@ -323,16 +400,16 @@ def _longest_runs(readings: Floats, rest: Floats, asleep: Mask) -> tuple[Whole, 
 
 
 def _longest_differing_runs(readings: Floats, differences: Floats, asleep: Mask) -> Whole:
-    """Return the longest possible runs of equal readings that are not what the other sensors say, [n]."""
-    longest = np.zeros(readings.shape[1], dtype=np.int64)
+    """Return the longest possible runs of equal readings that differ from what the other sensors say, [3, n]."""
+    longest = np.zeros((len(MATTERS), readings.shape[1]), dtype=np.int64)
     for sensor in range(readings.shape[1]):
         awake = ~np.isnan(readings[:, sensor]) & ~asleep[:, sensor]
         values = readings[awake, sensor]
         starts = np.diff(values, prepend=np.nan) != 0
         lengths = np.arange(len(values)) - np.maximum.accumulate(np.where(starts, np.arange(len(values)), 0))
-        differs = np.abs(differences[awake, sensor]) > MATTERS
-        longest[sensor] = _longest(lengths[differs & (lengths > 0)])
-    return longest
+        size = np.abs(differences[awake, sensor])
+        longest[:, sensor] = [_longest(lengths[(size > least) & (lengths > 0)]) for least in MATTERS]
+    return np.minimum.accumulate(longest, axis=0)
 
 
 def _longest(lengths: NDArray[np.int64]) -> int:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.screening.signals import INSTANT, LASTING, Floats, Habits, Mask, Scales, Whole
+from subcast.screening.signals import INSTANT, LASTING, SPIKE, Floats, Habits, Mask, Scales, Whole
 from subcast.storage import fields
 from subcast.storage.state import State
 
+N_DIFFERING = 3
+"""Runs of equal readings that differ from what the others say have limits for so many sizes of the difference."""
+
 _LARGEST = 1e30
-_LIMITS = ("instant", "instant_suspect", "lasting", "lasting_suspect")
+_LIMITS = ("instant", "instant_suspect", "spike", "lasting", "lasting_suspect")
 _COUNTS = ("run", "rest_run", "differing_run", "gap")
 
 
@@ -25,15 +28,19 @@ class Rules:
     habits, scales
         what is usual, and over how many steps numbers are smoothed
     instant, instant_suspect
-        [4, n], limits of the numbers in `INSTANT`
+        [6, n], limits of the numbers in `INSTANT`
+    spike
+        [2, n], limits of the numbers in `SPIKE`
     lasting, lasting_suspect
-        [10, n], limits of the numbers in `LASTING`
+        [14, n], limits of the numbers in `LASTING`
     rest
         [n], the reading at which a sensor rests (0 of a solar plant at night); NaN if it has none
     sleepy
         [rows of the cycle, n], when it rests nearly always, though not at all times
-    run, rest_run, differing_run
-        [n], longest possible run of equal readings: elsewhere, at rest, and where other sensors say something else
+    run, rest_run
+        [n], longest possible run of equal readings: elsewhere, and at rest
+    differing_run
+        [3, n], the same where the other sensors say something else, by how much they do
     gap
         [n], longest gap after which a sensor is not yet dead
     """
@@ -42,6 +49,7 @@ class Rules:
     scales: Scales
     instant: Floats
     instant_suspect: Floats
+    spike: Floats
     lasting: Floats
     lasting_suspect: Floats
     rest: Floats
@@ -65,7 +73,7 @@ class Rules:
     @classmethod
     def from_state(cls, state: State, n: int, rows: int) -> Rules:
         """Return the rules of n sensors saved in `state`."""
-        tables = ("activity", "change", "size")
+        tables = ("activity", "change", "size", "tail")
         shapes = {name: [rows, n] if name in tables else [n] for name in Habits._fields}
         habits = {
             name: fields.array(state, name, np.float64, shape, low=-_LARGEST, high=_LARGEST)
@@ -79,7 +87,9 @@ class Rules:
             for kind, count in (("instant", len(INSTANT)), ("lasting", len(LASTING)))
             for suspect in ("", "_suspect")
         }
-        counts = {name: fields.array(state, name, np.int64, [n], low=0) for name in _COUNTS}
+        limits["spike"] = fields.array(state, "spike", np.float64, [len(SPIKE), n], low=0, high=_LARGEST)
+        sizes = {"differing_run": [N_DIFFERING, n]}
+        counts = {name: fields.array(state, name, np.int64, sizes.get(name, [n]), low=0) for name in _COUNTS}
         with fields.restoring(state):
             fast, slow, long = (int(steps) for steps in fields.numbers(state, "scales", 3))
             if not 1 <= min(fast, slow, long) <= max(fast, slow, long) <= fields.MOST:

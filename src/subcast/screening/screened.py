@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.limits import BAD, GOOD, MISSING, SUSPECT
+from subcast.limits import BAD, GOOD, MISSING, NOT_EVALUATED, SUSPECT
 from subcast.names import plural
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Screened:
     variables, times
         names, and the times [t] or None
     flags
-        [t, n], QARTOD flags as they were given step by step
+        [t, n], QARTOD flags as they were given step by step; a spike that the next step showed is bad too
     values
         [t, n], the readings without bad ones and those of ill sensors, also those found to be wrong only later
     episodes
@@ -77,8 +77,8 @@ class Screened:
         return pd.DataFrame(self.flags, index=index, columns=list(self.variables))
 
     def counts(self) -> dict[str, int]:
-        """Return how many readings are good, suspect, bad and missing."""
-        names = {GOOD: "good", SUSPECT: "suspect", BAD: "bad", MISSING: "missing"}
+        """Return how many readings are good, not evaluated, suspect, bad and missing."""
+        names = {GOOD: "good", NOT_EVALUATED: "not evaluated", SUSPECT: "suspect", BAD: "bad", MISSING: "missing"}
         return {name: int(np.count_nonzero(self.flags == flag)) for flag, name in names.items()}
 
     def to_dict(self) -> dict[str, Any]:

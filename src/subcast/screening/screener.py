@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import DataError, InputError
-from subcast.limits import Limits, check_limit_names
+from subcast.limits import BAD, Limits, check_limit_names
 from subcast.limits_learning import learn_limits
 from subcast.screening.feed import Feed, ScreenedStep
 from subcast.screening.learning import Training, learn
@@ -169,6 +169,8 @@ class Screener:
             first = max(0, number + 1 - len(step.holes))
             held[first : number + 1][step.holes[len(step.holes) - (number + 1 - first) :]] = np.nan
             steps.append(step.flags)
+            if number:
+                steps[number - 1][step.spiked] = BAD
             episodes.note(feed, step)
         flags = np.stack(steps) if steps else np.zeros(values.shape, dtype=np.int8)
         return Screened(self.variables, series.times, flags, held.astype(np.float32), episodes.closed(), feed.health)

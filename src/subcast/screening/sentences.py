@@ -96,6 +96,16 @@ def trembling(times: float, while_: str) -> str:
     return f"trembles: over {while_} its readings jumped {times:.1f} times as much as usual while the others did not"
 
 
+def too_new(count: int, needed: int) -> str:
+    """Say that a sensor has sent too little to judge it by its past."""
+    return f"has sent {plural(count, 'reading')} so far, and {needed} are needed to judge it by them"
+
+
+def alone() -> str:
+    """Say that there is no other sensor to compare with."""
+    return "no other sensor that is believed has sent a reading to compare it with"
+
+
 def event(count: int) -> str:
     """Say why many sensors that differ at once are not taken for ill."""
     return f"so do {plural(count, 'other sensor')} at the same time, more than faults explain: taken as a real event"

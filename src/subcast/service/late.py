@@ -23,7 +23,7 @@ from subcast.service.forecasting import Made, make
 from subcast.service.planning import in_maintenance
 from subcast.service.replacements import begun_at
 from subcast.service.schema import facts, forecasts, readings, receipts, revisions, scores, steps
-from subcast.service.screens import BAD, packed, unpacked
+from subcast.service.screens import BAD, packed, unpacked, with_spikes
 from subcast.service.stepping import set_overrides
 from subcast.service.versions import Version, Versions
 
@@ -103,7 +103,7 @@ class LateReadings:
         except InputError:  # of another version
             return []
         query = sa.select(steps.c.time, steps.c.closed_at).where(steps.c.time >= first, steps.c.time <= last)
-        rows = []
+        rows: list[dict[str, Any]] = []
         for at, closed_at in connection.execute(query.order_by(steps.c.time)).all():
             set_overrides(connection, self.feed, screened, at, closed_at)
             times = np.array([at], dtype=np.int64)
@@ -113,6 +113,8 @@ class LateReadings:
                 screened.forget(name)
             step = screened.push(raw[0], times[0].view("datetime64[ns]"))
             flags = step.flags.astype(np.int8).tobytes()
+            if rows:
+                rows[-1]["flags"] = with_spikes(rows[-1]["flags"], step)
             rows.append({"time": at, "flags": flags, "state": packed(screened.state())})
         return rows
 

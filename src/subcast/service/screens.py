@@ -65,6 +65,11 @@ class LimitsStep:
     ill: NDArray[np.bool_]
     holes: NDArray[np.bool_]
 
+    @property
+    def spiked(self) -> NDArray[np.bool_]:
+        """Readings of the step before that were spikes, [n]: none are found."""
+        return np.zeros_like(self.ill)
+
 
 @dataclass(frozen=True, eq=False)
 class LimitsScreener:
@@ -177,6 +182,14 @@ class LimitsFeed:
             "bad": self.bad,
             "overrides": self.overrides,
         }
+
+
+def with_spikes(flags: bytes, step: Screening) -> bytes:
+    """Return the stored flags of the step before with spikes, as this step shows them, flagged as bad."""
+    changed = np.frombuffer(flags, dtype=np.int8).copy()
+    if len(changed) == len(step.spiked):
+        changed[step.spiked] = BAD
+    return changed.tobytes()
 
 
 AnyScreener = Screener | LimitsScreener

@@ -24,7 +24,7 @@ from subcast.service.forecasting import Made, make
 from subcast.service.options import Options
 from subcast.service.planning import Plan, in_maintenance
 from subcast.service.schema import forecasts, health, overrides, readings, receipts, scores, steps
-from subcast.service.screens import BAD, GOOD, ScreenedFeed, Screening, packed, unpacked
+from subcast.service.screens import BAD, GOOD, ScreenedFeed, Screening, packed, unpacked, with_spikes
 from subcast.service.versions import Version
 
 _LOGGER = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class Stepper:
             "forecast": self._forecast_row(at, plan, known, made, factor, version, used, step),
             "score": truth.to_row(at, scored, factors, level),
         }
-        if not self._store(at, known, rows, health_rows, version):
+        if not self._store(at, known, rows, health_rows, version, step):
             return False
         self._screened, self._at = screened, (at, version.fingerprint)
         return True
@@ -198,6 +198,7 @@ class Stepper:
         rows: dict[str, dict[str, Any]],
         health_rows: list[dict[str, Any]],
         version: Version,
+        step: Screening,
     ) -> bool:
         """Store a step with everything that belongs to it; return False if another process stored one meanwhile."""
         grid = self.feed.grid
@@ -215,6 +216,8 @@ class Stepper:
             old = grid.after(at, -version.wrapper.lookback - 1)
             connection.execute(steps.update().where(steps.c.time < old, steps.c.state.is_not(None)).values(state=None))
             self._mark_late(connection, at, known.cutoff)
+            if step.spiked.any():
+                _mark_spikes(connection, known.last, step)
             replacements.mark_begun(connection, at)
         return True
 
@@ -226,6 +229,13 @@ class Stepper:
         if numbers:
             change = receipts.update().where(receipts.c.id.in_(numbers), receipts.c.late == 0)
             connection.execute(change.values(late=1, late_from=at))
+
+
+def _mark_spikes(connection: sa.Connection, last: int | None, step: Screening) -> None:
+    """Flag readings of the step before that were spikes, as this step shows."""
+    flags = connection.execute(sa.select(steps.c.flags).where(steps.c.time == last)).scalar()
+    if flags is not None:
+        connection.execute(steps.update().where(steps.c.time == last).values(flags=with_spikes(flags, step)))
 
 
 def used_readings(raw: NDArray[Any], step: Screening) -> NDArray[np.bool_]:
