@@ -416,3 +416,17 @@ def test_a_late_reading_by_its_time_in_a_stream_without_times_is_refused(bare):
     stream = robust.stream(test.series.values[:LOOKBACK])
     with pytest.raises(InputError, match="this stream has no times: name the step of a late reading with back="):
         stream.late({robust.variables[0]: 1.0}, "2024-01-01")
+
+
+def test_a_sensor_lost_or_back_does_not_search_all_steps_again(live, wave_parts, monkeypatch):
+    bank = type(live.fitted_.bank)
+    made, begin = [], bank.stream
+    monkeypatch.setattr(bank, "stream", lambda *given, **named: made.append(1) or begin(*given, **named))
+    frame = wave_parts.test.series.to_frame()
+    stream = live.stream()
+    for step in range(4 * LOOKBACK):
+        row = frame.iloc[step].to_dict()
+        if LOOKBACK <= step < 3 * LOOKBACK:
+            del row[frame.columns[0]]
+        stream.push(row, frame.index[step])
+    assert len(made) == 1

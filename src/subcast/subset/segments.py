@@ -279,18 +279,23 @@ def multiply(found: Any, cells: Any, padded: Any, blocks: Any, place: int, strid
     Blocks at negative places as in `gather`; there the cells are taken from `padded` [b, segments, m], which holds 0
     for variables that are not in S.
     """
-    for step in range(found.shape[1]):
-        for segment in range(cells.shape[1]):
-            lag = place + step - segment * stride
-            if lag >= 0:
-                for row in range(len(rows)):
-                    line = blocks[lag, rows[row]]
+    steps, segments = found.shape[1], cells.shape[1]
+    for lag in range(place + steps - 1, place - (segments - 1) * stride - 1, -1):  # each block is read once
+        low = max(0, (place - lag + stride - 1) // stride)
+        high = min(segments, (place - lag + steps - 1) // stride + 1)
+        if lag >= 0:
+            for row in range(len(rows)):
+                line = blocks[lag, rows[row]]
+                for segment in range(low, high):
+                    step = lag - place + segment * stride
                     for window in range(found.shape[0]):
                         cell, total = cells[window, segment, row], found[window, step]
                         for column in range(len(total)):
                             total[column] += cell * line[column]
-            else:
-                block = blocks[stride - 1 - lag]
+        else:
+            block = blocks[stride - 1 - lag]
+            for segment in range(low, high):
+                step = lag - place + segment * stride
                 for window in range(found.shape[0]):
                     for column in range(found.shape[2]):
                         found[window, step, column] += _dot(block[column], padded[window, segment])

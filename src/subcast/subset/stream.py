@@ -14,7 +14,7 @@ from subcast.axes import check_whole
 from subcast.calendar import time_features_of
 from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
-from subcast.retrieval import Neighbors
+from subcast.retrieval import Neighbors, WindowBank
 from subcast.retrieval.protocol import BankStream
 from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
@@ -72,6 +72,7 @@ class ForecastStream:
         self._said: set[str] = set()
         self._count = 0
         self._search: BankStream | None = None
+        self._holed: NDArray[np.bool_] | None = None  # which variables have missing readings in the bank
         self._present = np.zeros(0, dtype=np.int64)
         self._slots = np.zeros(fitted.lookback, dtype=np.int64)  # of the window that was searched last
         self._neighbors: Neighbors | None = None
@@ -354,27 +355,42 @@ class ForecastStream:
             warnings.warn(note, DataWarning, stacklevel=4)
 
     def _nearest(self, arrived: Arrived, present: NDArray[np.int64]) -> Neighbors:
-        """Return the neighbors of the steps in memory; only the last step is searched while S stays the same."""
+        """Return the neighbors of the steps in memory; only the last step is searched, also when S changes."""
         fitted = self._fitted
         slots = fitted.slots(arrived, fitted.lookback)[0]  # [t]
         follows_last = np.array_equal(slots[:-1], self._slots[1:])  # clocks may be set, a guessed time of day may jump
-        search_all = self._search is None or not np.array_equal(present, self._present) or not follows_last
+        followed = self._followed(present)
+        search_all = self._search is None or not np.array_equal(followed, self._present) or not follows_last
         self._slots = slots
         if search_all:
             k = min(self._settings.neighbors, len(fitted.bank))
-            self._search = fitted.bank.stream(present, k, self._settings.exponent)
-            self._present = present
+            self._search = fitted.bank.stream(followed, k, self._settings.exponent)
+            self._present = followed
         shared = fitted.shared(arrived)  # [1, t, g]
         neighbors = None
         for position in range(0 if search_all else fitted.lookback - 1, fitted.lookback):
-            step = self._values[None, position : position + 1, present]
-            normal = fitted.normalizer.normalize(step, slots[None, position : position + 1], present)
+            step = self._values[None, position : position + 1, followed]
+            normal = fitted.normalizer.normalize(step, slots[None, position : position + 1], followed)
             neighbors = self._search.push(  # type: ignore[union-attr]
                 normal[0, 0], shared=None if shared is None else shared[0, position]
             )
         if neighbors is None:
             raise RuntimeError("the bank's stream returned no neighbors after a full window")
         return neighbors
+
+    def _followed(self, present: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the variables that the search follows: more than S, so that it goes on when S changes.
+
+        A variable without a reading is not compared, so the distances are those on S, to the bit. Banks with and
+        without missing readings are compared by different loops, so variables of one kind are followed together.
+        """
+        bank = self._fitted.bank
+        if not isinstance(bank, WindowBank):
+            return present
+        if self._holed is None:
+            numbers = np.arange(self._fitted.n)
+            self._holed = np.array([bank.has_holes(bank.layout.own_rows(numbers[i : i + 1])) for i in numbers])
+        return np.arange(len(self._holed)) if self._holed[present].any() else np.flatnonzero(~self._holed)
 
     def _row(self, step: Any) -> NDArray[np.float32]:
         """Return one step over all variables, NaN where there is no reading."""
