@@ -401,7 +401,7 @@ def tables(figures: dict[str, Any]) -> str:
             f"\nA step of a stream with 300 of 321 sensors takes {stream['usual']['wall_ms']:.0f} ms. One after which "
             f"a sensor has no reading in the window any more takes {stream['one_fewer_to_usual']:.2f} times as long, "
             f"one in which it comes back {stream['one_more_to_usual']:.2f} times: the search goes on, and the "
-            "regression on the new S is solved anew, which costs little beside the rest, so the old factor is not updated."
+            "regression on the new S is solved anew, which costs little beside the rest."
         )
     if "sliding" in figures:
         times = [figures["sliding"][share]["times_the_ceiling_one_thread_processor_time"] for share in ("15%", "50%")]
