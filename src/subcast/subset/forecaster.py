@@ -335,7 +335,7 @@ class SubsetForecaster:
             advance(1)
         self.report_ = {**self.report_, "model": verdict.usefulness.to_dict()}
         if verdict.usefulness.problem:
-            warnings.warn(verdict.usefulness.problem, FitWarning, stacklevel=4)
+            warnings.warn(verdict.usefulness.problem, FitWarning, stacklevel=5)
         if settings.pool:  # without pooling, calibration would need too many model passes
             self.calibration_ = calibrate(
                 fitted,

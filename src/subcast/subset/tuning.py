@@ -236,7 +236,7 @@ def tune(
             f"tuning was cut short after {seconds:g} seconds, so another machine may choose other settings: "
             "give more seconds or a smaller effort",
             FitWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     taken = round(time.monotonic() - begun, 1)
     _LOGGER.info("tuned %d settings on %d validation windows in %s s", len(tried), len(tuner.arrived), taken)
