@@ -151,7 +151,8 @@ class Forms(NamedTuple):
     shrinkage
         [n], one of `SHRINKAGES` where changes are forecast, or NaN where readings are
     wanders
-        [n], whether changes are clearly better: what was learned of the level in the past says little of it later
+        [n], whether changes are clearly better, or the last reading is best: what was learned of the level in the past
+        says little of it later
     """
 
     shrinkage: NDArray[np.float64]
@@ -171,7 +172,8 @@ def choose_forms(train: Windows, fitted: Fitted) -> Forms:
     changes, readings = losses[:, :-1], losses[:, -1]
     best = changes.min(axis=1)
     largest = np.array(SHRINKAGES)[np.argmax(changes <= _AS_GOOD * best[:, None], axis=1)]
-    return Forms(np.where(_AS_GOOD * best < readings, largest, np.nan), _CLEARLY * best < readings)
+    shrinkage = np.where(_AS_GOOD * best < readings, largest, np.nan)
+    return Forms(shrinkage, (_CLEARLY * best < readings) | np.isinf(shrinkage))
 
 
 def _trial_losses(regressions: OwnRegressions, variable: int) -> NDArray[np.float64]:
