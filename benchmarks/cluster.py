@@ -378,9 +378,8 @@ def tables(figures: dict[str, Any]) -> str:
             f"{scaling['speedup_by_processor_seconds']:.2f} times by the processor seconds of the busier worker."
         )
     lines.append(
-        "Within a worker the nearest windows found so far bound the search of its next shards, so the first shard of each "
-        "worker costs most: two workers gain little on a bank of few shards, and a worker with many shards is faster than "
-        "the plain bank, which is one."
+        "\nWithin a worker the nearest windows found so far bound the search of its next shards, so the first shard of "
+        "each worker costs most: two workers gain less on a bank of few shards."
     )
     shares = ", ".join(
         f"{row['present']}: {100 * row['share_of_files']:.1f} %" for row in figures["bytes"]["sizes_of_s"]
