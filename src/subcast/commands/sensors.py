@@ -176,10 +176,3 @@ def _checked(model: Any, body: dict[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-def replacements(url: str) -> list[dict[str, Any]]:
-    """Return the sensors that were replaced, with when and why."""
-    with service_at(url) as client:
-        found: list[dict[str, Any]] = client.get("/v1/replacements")["replacements"]
-    return found

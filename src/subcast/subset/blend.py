@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subcast.subset.completion import Completed
 
 Rows = tuple[tuple[float, ...], ...]
-FIRST_BEYOND = "specialist"
+SPECIALIST = "specialist"
 """The expert into which the others are mixed where a variable has left the levels of its training."""
 
 
@@ -136,5 +136,5 @@ def _blend_beyond(
     if settings.assist == "missing":
         part = np.float32(moved_part(share)) * part
     blend = Blend(settings.shares, settings.blend_beyond, fades=False)
-    steady = blend.combine(forecasts[FIRST_BEYOND](), forecasts, share)
+    steady = blend.combine(forecasts[SPECIALIST](), forecasts, share)
     return np.asarray((1 - part) * mean + part * steady, dtype=np.float32)

@@ -143,7 +143,7 @@ class Fitted:
 
     def follow_also(self, train: Windows, variables: NDArray[np.int64]) -> None:
         """Follow further variables that wander beyond the levels of the training, if any are followed."""
-        if self.known_levels is not None and variables.size:
+        if self.known_levels is not None and np.setdiff1d(variables, self.known_levels.wandering).size:
             self.known_levels = KnownLevels.fit(train, self.normalizer, self.bank_slots, variables.tolist())
 
     def follow(self, arrived: Arrived) -> Arrived:

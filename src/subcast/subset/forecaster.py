@@ -28,6 +28,7 @@ from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset import saving
 from subcast.subset.arrived import arrive_window, read_windows
+from subcast.subset.blend import SPECIALIST
 from subcast.subset.checks import (
     check_blend,
     check_fit_windows,
@@ -55,7 +56,7 @@ from subcast.subset.screened import (
     screen_arrived,
     screen_recent,
 )
-from subcast.subset.settings import METRICS, SPECIALIST, Settings
+from subcast.subset.settings import METRICS, Settings
 from subcast.subset.shares import parts_of_rows
 from subcast.subset.spread import choose_bounds
 from subcast.subset.stream import ForecastStream
@@ -282,8 +283,7 @@ class SubsetForecaster:
             wanted = "blend" not in fixed or name in settings.blend
             if isinstance(expert, OwnLinear):
                 if wanted:
-                    expert.train(train, fitted)
-                    fitted.follow_also(train, expert.wandering)
+                    fitted.follow_also(train, expert.train(train, fitted))
                 untrained |= {name} if expert.coefficients is None else set()
             elif isinstance(expert, Boosted):
                 if wanted and practice is not None:

@@ -13,10 +13,9 @@ from subcast.axes import check_whole
 from subcast.cycle import as_days
 from subcast.errors import InputError
 from subcast.retrieval.protocol import CENTERS
-from subcast.subset.blend import Blend, Rows
+from subcast.subset.blend import SPECIALIST, Blend, Rows
 from subcast.weighting import Evidence, get_weighting
 
-SPECIALIST = "specialist"
 REGRESSION_EXPERTS = ("linear", "boosted")
 METRICS = ("mae", "rmse")
 ASSISTS = ("missing", "always")

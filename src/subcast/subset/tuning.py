@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from subcast.errors import FitWarning
 from subcast.progress import progress_bar
 from subcast.retrieval import Neighbors
-from subcast.subset.blend import FIRST_BEYOND, Rows
+from subcast.subset.blend import SPECIALIST, Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
 from subcast.subset.conformal import windows_needed
 from subcast.subset.experts import BEYOND, NEED_OWN_PAST, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
-from subcast.subset.settings import SPECIALIST, Settings
+from subcast.subset.settings import Settings
 from subcast.subset.share_errors import share_errors
 from subcast.subset.shares import DOUBT as SHARES_DOUBT
 from subcast.subset.shares import ExpertErrors, mixtures, rows_of_shares, steady_shares, tuned_steps
@@ -422,7 +422,7 @@ def _tune_beyond(
 ) -> Settings:
     """Tune the shares of experts that need not know a variable's level, if any variable wanders."""
     known, able = tuner.fitted.known_levels, [name for name in BEYOND if name in names]
-    if known is None or not known.wandering.size or FIRST_BEYOND not in able:
+    if known is None or not known.wandering.size or SPECIALIST not in able:
         return settings
     which = [names.index(name) for name in able]
     some = [ExpertErrors(each.errors[which]) for each in errors]

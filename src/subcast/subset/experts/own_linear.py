@@ -46,8 +46,6 @@ class OwnLinear:
         [n, steps, inputs]; None before they are learned, and where the history is too short
     of_changes
         [n], whether the change from the last reading is forecast; None before that is chosen
-    wandering
-        the variables whose changes are forecast clearly better than their readings, after training
     """
 
     name = "own_linear"
@@ -56,21 +54,21 @@ class OwnLinear:
         self.metric = metric
         self.coefficients: NDArray[np.float32] | None = None
         self.of_changes: NDArray[np.bool_] | None = None
-        self.wandering = np.empty(0, dtype=np.int64)
 
     def fit(self, train: Windows, fitted: Fitted) -> None:
         """Forget earlier coefficients; `train` learns new ones if they are wanted."""
         self.coefficients = self.of_changes = None
 
-    def train(self, train: Windows, fitted: Fitted) -> None:
-        """Learn the coefficients from the training windows."""
+    def train(self, train: Windows, fitted: Fitted) -> NDArray[np.int64]:
+        """Learn the coefficients from the training windows; return the variables that wander."""
         if len(train) < LEAST_WINDOWS:
-            return
+            return np.empty(0, dtype=np.int64)
         forms = choose_forms(train, fitted)
-        self.of_changes, self.wandering = ~np.isnan(forms.shrinkage), np.flatnonzero(forms.wanders)
+        self.of_changes = ~np.isnan(forms.shrinkage)
         regressions = OwnRegressions(train, fitted, learned_steps(fitted), absolute=self.metric == "mae")
         shrinkages = [None if np.isnan(form) else float(form) for form in forms.shrinkage]
         self.coefficients = np.stack([regressions.solve(*each) for each in enumerate(shrinkages)]).astype(np.float32)
+        return np.flatnonzero(forms.wanders)
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of variables, [b, h, s]; an absent one gets its usual value."""
