@@ -25,7 +25,7 @@ from subcast import SubsetForecaster, draw_subsets
 from subcast.baselines import OwnPast
 from subcast.windows import Windows
 
-NAMES = ("tcn-metr-la-29", "tcn-pems-bay-67", "tcn-beijing-pollutants", "tcn-clouds", "tcn-ecg5000")
+NAMES = ("tcn-metr-la-29", "tcn-pems-bay-67", "tcn-beijing-pollutants", "tcn-clouds", "tcn-ecg5000-test-first")
 LEVEL = 0.9
 DRAWS = {0.15: 10, 0.5: 5, 0.85: 3, 1.0: 1}
 SEED = 2022

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
 
 from subcast.series import Series
-from subcast.subset.experts import boosted
+from subcast.subset.experts import boosted, own_trees
 
 LOOKBACK, HORIZON = 6, 3
 
@@ -104,6 +105,8 @@ def assert_one_sentence(error, *words):
         assert str(word) in message, (word, message)
 
 
+@contextmanager
 def few_trees(count=8):
     """A context in which boosted experts train that many trees, which takes a tenth of a second."""
-    return mock.patch.object(boosted, "_TREES", count)
+    with mock.patch.object(boosted, "_TREES", count), mock.patch.object(own_trees, "_TREES", count):
+        yield

@@ -104,14 +104,14 @@ def test_without_any_target_the_losses_are_0():
 # Mixtures
 
 
-@pytest.mark.parametrize("count", [1, 2, 4, 5, 6])
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 6, 7])
 def test_mixtures_are_all_multiples_once(count):
-    names = (*NAMES, "mine", "yours")[:count]
+    names = (*NAMES, "mine", "yours", "theirs")[:count]
     tried = mixtures(names)
     np.testing.assert_allclose(tried.sum(axis=1), 1, rtol=1e-5)
     usual = [USUAL_SHARES.get(name, USUAL_SHARES["specialist"]) for name in names]
     np.testing.assert_allclose(tried[0], np.array(usual) / sum(usual), rtol=1e-6)
-    parts = 10 if count <= 5 else 5
+    parts = 10 if count <= 6 else 5
     whole = np.rint(tried[1:] * parts)
     np.testing.assert_allclose(tried[1:] * parts, whole, atol=1e-5)
     assert (whole >= 0).all()
@@ -119,6 +119,14 @@ def test_mixtures_are_all_multiples_once(count):
     for number in range(1, count):
         ways = ways * (parts + number) // number
     assert len({tuple(row) for row in whole.tolist()}) == len(whole) == ways
+
+
+def test_variables_that_stay_where_they_are_move_the_usual_shares_to_their_own_regression():
+    names = (*NAMES, "own_linear")
+    usual, moved = mixtures(names)[0], mixtures(names, 0.75)[0]
+    np.testing.assert_allclose(moved, 0.25 * usual + 0.75 * np.array([0, 0, 0, 0, 1]), rtol=1e-6)
+    np.testing.assert_array_equal(mixtures(names, 0.75)[1:], mixtures(names)[1:])
+    np.testing.assert_array_equal(mixtures(NAMES, 0.75), mixtures(NAMES))
 
 
 def test_many_experts_are_no_problem():

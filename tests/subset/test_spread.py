@@ -29,7 +29,7 @@ def with_bounds(series, trees=20):
     fitted = Fitted.fit(last_reading, train, sc.Settings())
     boosted = Boosted("mae", 0, 20_000)
     with few_trees(trees):
-        boosted.train(Practice.of(train, fitted), fitted, 0.1)
+        boosted.train(boosted.rows(Practice.of(train, fitted), fitted, 0.1))
     fitted.experts = {"boosted": boosted}
     return fitted, boosted
 

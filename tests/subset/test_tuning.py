@@ -347,7 +347,7 @@ def test_a_useless_model_gets_almost_no_share(boosted_windows, metric):
     assert "boosted" in robust.fitted_.experts
     for share in range(3):
         parts = parts_by_step(robust, share)
-        assert list(parts) == ["model", "specialist", "linear", "own_linear", "boosted"]
+        assert list(parts) == ["model", "specialist", "linear", "own_linear", "boosted", "own_trees"]
         assert max(parts["model"]) <= 0.05
         np.testing.assert_allclose(np.sum(list(parts.values()), axis=0), 1, atol=1e-3)
 

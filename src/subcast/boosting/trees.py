@@ -26,7 +26,7 @@ LOSSES = {"mae": "absolute_error", "rmse": "squared_error"}
 _SHARE, _L2 = 0.7, 1.0  # of the features for each split; what draws the values of leaves to 0
 
 MOST_NODES = 1 << 22
-_ARRAYS = {
+ARRAYS: dict[str, type[np.generic]] = {
     "feature": np.int32,
     "threshold": np.float64,
     "missing_left": np.uint8,
@@ -127,7 +127,7 @@ class Trees:
         sizes = np.array([len(tree.nodes) for tree in grown], dtype=np.int64)
         roots = np.cumsum(sizes) - sizes
         nodes = [(node, root) for tree, root in zip(grown, roots.tolist(), strict=True) for node in tree.nodes]
-        arrays = {name: np.zeros(len(nodes), dtype=kind) for name, kind in _ARRAYS.items() if name != "roots"}
+        arrays = {name: np.zeros(len(nodes), dtype=kind) for name, kind in ARRAYS.items() if name != "roots"}
         arrays["feature"][:] = -1
         for position, (node, root) in enumerate(nodes):
             if node.split is not None:
@@ -169,25 +169,25 @@ class Trees:
     def state(self) -> State:
         """Return the state to save."""
         facts = {"baseline": self.baseline, "n_features": self.n_features}
-        return State(facts, {name: getattr(self, name) for name in _ARRAYS})
+        return State(facts, {name: getattr(self, name) for name in ARRAYS})
 
     @classmethod
     def from_state(cls, state: State) -> Trees:
         """Return the trees saved in `state`; raise if a value could lead the evaluation astray."""
-        arrays = {name: np.asarray(state.arrays[name]) for name in _ARRAYS}
+        arrays = {name: np.asarray(state.arrays[name]) for name in ARRAYS}
         for name, array in arrays.items():
-            if array.dtype != _ARRAYS[name] or array.ndim != 1:
+            if array.dtype != ARRAYS[name] or array.ndim != 1:
                 raise DataError(
-                    f"the boosted trees' {name} must be one row of {np.dtype(_ARRAYS[name])}: save them again"
+                    f"the boosted trees' {name} must be one row of {np.dtype(ARRAYS[name])}: save them again"
                 )
         trees = cls(**arrays, baseline=state.facts["baseline"], n_features=state.facts["n_features"])
-        trees._check()
+        trees.check()
         return trees
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raise unless every path through a tree ends at a leaf and every number is finite."""
         nodes = len(self.feature)
-        lengths = {len(getattr(self, name)) for name in _ARRAYS if name != "roots"}
+        lengths = {len(getattr(self, name)) for name in ARRAYS if name != "roots"}
         numbers = np.arange(nodes)
         inner = self.feature >= 0
         children = np.stack([self.left, self.right])[:, inner]  # [2, inner nodes]

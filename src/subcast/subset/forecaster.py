@@ -38,8 +38,8 @@ from subcast.subset.checks import (
     stored_probe,
 )
 from subcast.subset.conformal import Calibration, Sample, calibrate, checked_levels, windows_needed
-from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, OwnLinear, all_experts
-from subcast.subset.experts.practice import Practice, choose_ridge
+from subcast.subset.experts import OWN_EXPERTS, Boosted, Expert, OwnLinear, OwnTrees, all_experts
+from subcast.subset.experts.practice import Practice, Rows, choose_ridge
 from subcast.subset.fitted import Fitted
 from subcast.subset.metadata import TrainingMetadata
 from subcast.subset.refreshing import refreshed
@@ -279,6 +279,7 @@ class SubsetForecaster:
             chosen = {"ridge"}
         advance(1)
         named, untrained = {*settings.blend, *settings.blend_absent}, set()
+        rows: Rows | None = None
         for name, expert in fitted.experts.items():
             wanted = "blend" not in fixed or name in settings.blend
             if isinstance(expert, OwnLinear):
@@ -286,8 +287,14 @@ class SubsetForecaster:
                     fitted.follow_also(train, expert.train(train, fitted))
                 untrained |= {name} if expert.coefficients is None else set()
             elif isinstance(expert, Boosted):
-                if wanted and practice is not None:
-                    expert.train(practice, fitted, settings.ridge)
+                if practice is not None and (wanted or OwnTrees.name in settings.blend):
+                    rows = expert.rows(practice, fitted, settings.ridge)
+                if wanted and rows is not None:
+                    expert.train(rows)
+                untrained |= {name} if expert.models is None else set()
+            elif isinstance(expert, OwnTrees):  # after the expert whose rows it shares
+                if wanted and rows is not None:
+                    expert.train(rows, fitted)
                 untrained |= {name} if expert.models is None else set()
             advance(1)
         fitted.experts = {

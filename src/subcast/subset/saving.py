@@ -20,7 +20,7 @@ from subcast.forecasters.protocol import AbleForecaster
 from subcast.retrieval import Bank, LagMoments, ShardedBank, WindowBank
 from subcast.storage import fields, folders
 from subcast.storage.state import State
-from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert, OwnLinear
+from subcast.subset.experts import EXPERTS, OWN_EXPERTS, Boosted, Expert, OwnLinear, OwnTrees
 from subcast.subset.experts.boosted import features_of
 from subcast.subset.experts.own_regressions import learned_steps, n_inputs
 from subcast.subset.fitted import Fitted
@@ -235,6 +235,11 @@ def _check_trees(state: State, fitted: Fitted) -> None:
         expected = features_of(fitted).count
         if any(trees.n_features != expected for trees in (*(boosted.models or ()), *(boosted.bounds or ()))):
             raise state.damaged(f"its boosted trees must take {expected} features")
+    each = fitted.experts.get(OwnTrees.name)
+    if isinstance(each, OwnTrees) and each.models is not None:
+        expected, groups = features_of(fitted).count, len(each.models.baselines)
+        if (each.models.trees.n_features, groups) != (expected, fitted.n):
+            raise state.damaged(f"its trees of each variable must take {expected} features, for {fitted.n} variables")
     own = fitted.experts.get(OwnLinear.name)
     if isinstance(own, OwnLinear) and own.coefficients is not None:
         shape = (fitted.n, len(learned_steps(fitted)), n_inputs(fitted))

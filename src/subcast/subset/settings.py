@@ -16,7 +16,7 @@ from subcast.retrieval.protocol import CENTERS
 from subcast.subset.blend import SPECIALIST, Blend, Rows
 from subcast.weighting import Evidence, get_weighting
 
-REGRESSION_EXPERTS = ("linear", "boosted")
+REGRESSION_EXPERTS = ("linear", "boosted", "own_trees")
 METRICS = ("mae", "rmse")
 ASSISTS = ("missing", "always")
 BLENDS = ("blend", "blend_absent", "blend_beyond")

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from subcast.subset.blend import Rows
 
-USUAL_SHARES = {"model": 0.3, "specialist": 0.1, "linear": 0.1, "own_linear": 0.1, "boosted": 0.4}
+USUAL_SHARES = {
+    "model": 0.3, "specialist": 0.1, "linear": 0.1, "own_linear": 0.1, "boosted": 0.25, "own_trees": 0.15,
+}  # fmt: skip
 """Shares before anything is known; another expert has that of the specialist. They are divided by their sum."""
 
 PARTS = 10  # shares are multiples of a tenth, and the usual shares
-MOST_FINE = 5  # experts; of more, shares are multiples of a fifth
+MOST_FINE = 6  # experts; of more, shares are multiples of a fifth
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
 DOUBT = 0.75  # standard errors by which shares must beat those nearer to the usual ones
 SKILL = 16  # power of the loss by which the usual shares of experts that are worse alone are smaller
@@ -89,18 +91,33 @@ def tuned_steps(horizon: int) -> NDArray[np.int64]:
 
 
 @cache
-def mixtures(names: tuple[str, ...]) -> NDArray[np.float32]:
+def mixtures(names: tuple[str, ...], staying: float = 0.0) -> NDArray[np.float32]:
     """Return the shares to try, [m, experts]: the usual ones, then all multiples of a tenth that add up to 1.
 
+    Parameters
+    ----------
+    names
+        the experts
+    staying
+        share of the variables of which nothing but the last reading can be known, as earlier and later parts of the
+        training say; that share of the usual mixture belongs to the regression on each variable's own readings
+
+    Examples
+    --------
     >>> mixtures(("specialist", "linear"))[:3]
     array([[0.5, 0.5],
            [0. , 1. ],
            [0.1, 0.9]], dtype=float32)
+    >>> mixtures(("linear", "own_linear"), 0.8)[0]
+    array([0.1, 0.9], dtype=float32)
     """
     parts = PARTS if len(names) <= MOST_FINE else PARTS // 2
     grid = _divisions(parts, len(names))
     usual = np.array([USUAL_SHARES.get(name, USUAL_SHARES["specialist"]) for name in names])
-    shares = np.concatenate([[usual / usual.sum()], np.array(grid) / parts]).astype(np.float32)
+    usual = usual / usual.sum()
+    if "own_linear" in names:
+        usual = (1 - staying) * usual + staying * (np.array(names) == "own_linear")
+    shares = np.concatenate([[usual], np.array(grid) / parts]).astype(np.float32)
     shares.flags.writeable = False
     return shares
 

@@ -22,7 +22,7 @@ from subcast.retrieval import Neighbors
 from subcast.subset.blend import SPECIALIST, Rows
 from subcast.subset.completion import Completed, complete, weigh_by_distance
 from subcast.subset.conformal import windows_needed
-from subcast.subset.experts import BEYOND, NEED_OWN_PAST, Specialist
+from subcast.subset.experts import BEYOND, NEED_OWN_PAST, OwnLinear, Specialist
 from subcast.subset.fitted import Fitted
 from subcast.subset.methods import forecast_windows
 from subcast.subset.settings import Settings
@@ -119,6 +119,8 @@ class Tuner:
         self.arrived = fitted.arrive(windows)[index]
         self.targets = windows.targets[index]  # [b, h, n]
         self.two = (next(iter(fitted.experts)), SPECIALIST)
+        own = fitted.experts.get(OwnLinear.name)
+        self.staying = float(own.staying.sum() / fitted.n) if isinstance(own, OwnLinear) else 0.0
 
     def cases(self, settings: Settings, k: int, draws: int) -> list[Case]:
         """Return the draws of S for every share, with their k nearest windows."""
@@ -426,7 +428,8 @@ def _tune_beyond(
         return settings
     which = [names.index(name) for name in able]
     some = [ExpertErrors(each.errors[which]) for each in errors]
-    shares = _shares_by_presence(tuner, settings, cases, able, some, doubt=0.0)  # no parts are usual here
+    doubt = SHARES_DOUBT * tuner.staying  # no other parts are usual here
+    shares = _shares_by_presence(tuner, settings, cases, able, some, doubt=doubt)
     return replace(settings, blend_beyond=rows_of_shares(able, shares))
 
 
@@ -440,7 +443,7 @@ def _shares_by_presence(
     doubt: float = SHARES_DOUBT,
 ) -> list[NDArray[np.float64]]:
     """Return the experts' shares for each share of variables present, [h, experts] each."""
-    tables, tried, h = [], mixtures(tuple(names)), tuner.fitted.horizon
+    tables, tried, h = [], mixtures(tuple(names), tuner.staying), tuner.fitted.horizon
     steps = tuned_steps(h)
     for number in range(len(settings.shares)):
         some = [each for case, each in zip(cases, errors, strict=True) if case.share == number]
@@ -475,7 +478,7 @@ def _shares_tried(
     return {
         "part": part,
         "error": error(shares),
-        "error_of_usual_shares": constant(mixtures(tuple(names))[0].astype(np.float64)),
+        "error_of_usual_shares": constant(mixtures(tuple(names), tuner.staying)[0].astype(np.float64)),
         "error_alone": dict(zip(names, map(constant, np.eye(len(names))), strict=True)),
         "rows": {name: [list(row) for row in own] for name, own in rows.items()},
     }

@@ -22,7 +22,9 @@ def trained(series, metric="mae", most_rows=3000, trees=8, count=None, follow=Fa
     fitted = Fitted.fit(last_reading, train, sc.Settings(follow_levels=follow))
     boosted = Boosted(metric, 0, most_rows)
     with few_trees(trees):
-        boosted.train(Practice.of(train, fitted), fitted, 0.1)
+        rows = boosted.rows(Practice.of(train, fitted), fitted, 0.1)
+        if rows is not None:
+            boosted.train(rows)
     return boosted, fitted
 
 

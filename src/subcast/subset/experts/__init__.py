@@ -16,16 +16,19 @@ from subcast.subset.experts.boosted import MOST_ROWS, Boosted
 from subcast.subset.experts.completed_model import CompletedModel
 from subcast.subset.experts.linear import Linear
 from subcast.subset.experts.own_linear import OwnLinear
+from subcast.subset.experts.own_trees import OwnTrees
 from subcast.subset.experts.protocol import Expert
 from subcast.subset.experts.specialist import Specialist
 
-EXPERTS: dict[str, type[Expert]] = {own.name: own for own in (CompletedModel, Specialist, Linear, OwnLinear, Boosted)}
+EXPERTS: dict[str, type[Expert]] = {
+    own.name: own for own in (CompletedModel, Specialist, Linear, OwnLinear, Boosted, OwnTrees)
+}
 """Expert classes by name, for reading saved wrappers."""
 
-OWN_EXPERTS = (CompletedModel.name, Specialist.name, Linear.name, OwnLinear.name, Boosted.name)
+OWN_EXPERTS = tuple(EXPERTS)
 """The experts of the default method, in the order in which they are blended."""
 
-NEED_OWN_PAST = (OwnLinear.name, Boosted.name)
+NEED_OWN_PAST = (OwnLinear.name, Boosted.name, OwnTrees.name)
 """The experts that cannot forecast a variable that is absent."""
 
 BEYOND = (Specialist.name, Linear.name, OwnLinear.name)
@@ -40,12 +43,12 @@ def all_experts(
     Without pooling, which is the published method, there are no moments and so no experts by regression.
 
     >>> list(all_experts(()))
-    ['model', 'specialist', 'linear', 'own_linear', 'boosted']
+    ['model', 'specialist', 'linear', 'own_linear', 'boosted', 'own_trees']
     """
     own: list[Expert] = [CompletedModel(), Specialist()]
     if pool:
         rows = max(1, round(MOST_ROWS * min(1.0, effort)))
-        own += [Linear(), OwnLinear(metric), Boosted(metric, seed, rows)]
+        own += [Linear(), OwnLinear(metric), Boosted(metric, seed, rows), OwnTrees(metric, seed)]
     experts: dict[str, Expert] = {expert.name: expert for expert in own}
     for expert in further:
         if not isinstance(expert, Expert):
@@ -69,6 +72,7 @@ __all__ = [
     "Expert",
     "Linear",
     "OwnLinear",
+    "OwnTrees",
     "Specialist",
     "all_experts",
 ]

@@ -67,15 +67,17 @@ class Boosted:
         """Forget earlier trees; `train` learns new ones once the regression is chosen."""
         self.models = self.bounds = None
 
-    def train(self, practice: Practice, fitted: Fitted, ridge: float) -> None:
-        """Train on windows of random S; the regression in a row never saw the window."""
+    def rows(self, practice: Practice, fitted: Fitted, ridge: float) -> Rows | None:
+        """Return rows of windows under random S, in which the regression never saw the window; None if too few."""
         features, windows = features_of(fitted), sum(len(half.starts) for half in practice.halves)
         if windows < LEAST_WINDOWS:
-            return
+            return None
         most_rows = min(self.most_rows, windows * fitted.n * len(features.steps))
         rows = practice_rows(practice, features, ridge, most_rows, self.seed)
-        if len(rows.left) < LEAST_ROWS:  # most targets are missing
-            return
+        return rows if len(rows.left) >= LEAST_ROWS else None  # most targets may be missing
+
+    def train(self, rows: Rows) -> None:
+        """Train on the rows that `rows` gives."""
         weight = rows.weight if self.metric == "mae" else rows.weight**2
         self.models = self._trees(rows, rows.left, weight), self._trees(rows, rows.level, None)
         some = rows.thinned(_MOST_BOUND_ROWS)
@@ -119,7 +121,7 @@ class Boosted:
         """
         share = np.float32(self.level_share if level_share is None else level_share)
         fitted, present, features = done.fitted, done.present, features_of(done.fitted)
-        cells = self._cells(done.moved, present)
+        cells = cells_of(done.moved, present)
         shape = (len(done.arrived), len(features.steps), len(present))
         slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
         ahead, regression = slots[:, features.steps], done.deviation_ahead(present)[:, features.steps]
@@ -129,7 +131,7 @@ class Boosted:
             if share < 1:
                 deviation += (1 - share) * (regression + left.predict(cells).reshape(shape))
             if share > 0:
-                deviation += share * self._by_level(done, level.predict(cells).reshape(shape), ahead, present)
+                deviation += share * by_level(done, level.predict(cells).reshape(shape), ahead, present)
             ends.append(interpolated(deviation, features.steps, fitted.horizon))
         low, high = np.minimum(*ends), np.maximum(*ends)
         return np.stack([fitted.normalizer.restore(each, slots, present) for each in (low, high)])
@@ -154,38 +156,11 @@ class Boosted:
         say of its level forward again.
         """
         fitted, features = done.fitted, features_of(done.fitted)
-        cells = self._cells(done.moved, variables)
+        cells = cells_of(done.moved, variables)
         left, level = self._learned(cells, (len(deviation), len(features.steps), len(variables)))
         ahead = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)[:, features.steps]
-        by_level = self._by_level(done, level, ahead, variables) - deviation[:, features.steps]
-        return interpolated((left + by_level) / 2, features.steps, fitted.horizon)
-
-    def _cells(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the features of variables in S, which are kept with the windows for the intervals."""
-
-        def compute() -> NDArray[np.float32]:
-            fitted, features = done.fitted, features_of(done.fitted)
-            readings = fitted.normalize(done.arrived, done.present)
-            return features.rows(
-                readings[:, :, np.searchsorted(done.present, variables)],
-                done.deviation_ahead(variables)[:, features.steps],
-                fitted.slots(done.arrived, fitted.lookback + fitted.horizon),
-                variables,
-                crowd_of(readings, fitted.n),
-            )
-
-        return done.kept("cells", variables, compute)
-
-    @staticmethod
-    def _by_level(
-        done: Completed, learned: NDArray[np.float32], ahead: NDArray[np.int64], variables: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """Return readings that trees learned in units, [b, steps, s], as deviations, moved forward again."""
-        deviation = features_of(done.fitted).deviations(learned, ahead, variables)
-        offsets = done.moved.arrived.offsets
-        if offsets is None:
-            return deviation
-        return deviation + offsets[:, None, variables] / done.fitted.normalizer.spread_at(ahead, variables)
+        from_level = by_level(done, level, ahead, variables) - deviation[:, features.steps]
+        return interpolated((left + from_level) / 2, features.steps, fitted.horizon)
 
     def _learned(self, cells: NDArray[np.float32], shape: tuple[int, ...]) -> list[NDArray[np.float32]]:
         """Return what both models give for the rows, reshaped."""
@@ -228,3 +203,31 @@ def features_of(fitted: Fitted) -> Features:
     steps = spread_steps(fitted.horizon, MOST_STEPS)
     lags = np.sort(fitted.lookback - 1 - spread_steps(fitted.lookback, MOST_LAGS))
     return Features(fitted.normalizer, steps, lags)
+
+
+def cells_of(done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the features of variables in S, [b * steps * s, features]; they are kept with the windows."""
+
+    def compute() -> NDArray[np.float32]:
+        fitted, features = done.fitted, features_of(done.fitted)
+        readings = fitted.normalize(done.arrived, done.present)
+        return features.rows(
+            readings[:, :, np.searchsorted(done.present, variables)],
+            done.deviation_ahead(variables)[:, features.steps],
+            fitted.slots(done.arrived, fitted.lookback + fitted.horizon),
+            variables,
+            crowd_of(readings, fitted.n),
+        )
+
+    return done.kept("cells", variables, compute)
+
+
+def by_level(
+    done: Completed, learned: NDArray[np.float32], ahead: NDArray[np.int64], variables: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return readings that trees learned in units, [b, steps, s], as deviations, moved forward again."""
+    deviation = features_of(done.fitted).deviations(learned, ahead, variables)
+    offsets = done.moved.arrived.offsets
+    if offsets is None:
+        return deviation
+    return deviation + offsets[:, None, variables] / done.fitted.normalizer.spread_at(ahead, variables)

@@ -39,6 +39,11 @@ class Features:
         """Number of features."""
         return 2 * len(self.lags) + 9 + len(self.normalizer.cycle.clocks(np.zeros(1, dtype=np.int64)))
 
+    @property
+    def variable_column(self) -> int:
+        """The column of a row that holds the number of the variable."""
+        return 2 * len(self.lags) + 8
+
     def rows(
         self,
         readings: NDArray[np.float32],

@@ -70,6 +70,13 @@ class OwnLinear:
         self.coefficients = np.stack([regressions.solve(*each) for each in enumerate(shrinkages)]).astype(np.float32)
         return np.flatnonzero(forms.wanders)
 
+    @property
+    def staying(self) -> NDArray[np.bool_]:
+        """Whether the last reading is the forecast of a variable: no change of it can be known, [n]."""
+        if self.coefficients is None or self.of_changes is None:
+            return np.zeros(0, dtype=np.bool_)
+        return np.asarray(self.of_changes & ~self.coefficients.any(axis=(1, 2)))
+
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of variables, [b, h, s]; an absent one gets its usual value."""
         fitted = done.fitted
