@@ -55,7 +55,8 @@ TABLE = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-2
 SHARES, DRAWS, SEED, STEP = (0.15, 0.5, 0.85), 20, 2022, 12
 VAL_DRAWS, VAL_SEED, VAL_WINDOWS = 8, 7, 250
 TEST_WINDOWS = 400  # about as many test windows are evaluated, where EVERY does not say
-EVERY = {"ecg5000": 3, "ecg5000-test-first": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}  # as in wrapper_records.py
+# As in wrapper_records.py:
+EVERY = {"ecg5000": 3, "ecg5000-test-first": 3, "metr-la-29": 19, "pems-bay-67": 41, "clouds": 7}
 METRICS = {"mae": "absolute", "rmse": "squared"}  # each with the loss of its linear models
 ROWS_OF_EACH = 1_500_000  # training rows of all models of `OwnPast(each=True)` together
 APRIORI_DRAWS = 5

@@ -6,16 +6,20 @@ Run `python benchmarks/figures.py` after a benchmark; a test compares the pages 
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from subcast.comparison import Comparison, has_tallies
+from subcast.comparison import Comparison, Gap
 from subcast.experiments.report.records import MODELS, read_trainings, training_label
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
 DATASETS = ("ecg5000", "metr-la-29", "pems-bay-67", "clouds")
-ACCURACY = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-20")  # order of the first table
+# Order of the first table:
+ACCURACY = ("metr-la-29", "pems-bay-67", "beijing-pollutants", "clouds", "traffic-20", "ecg5000-test-first")
 MODERN = {"tsmixer": "TSMixer", "itransformer": "iTransformer"}
 ABLATION = (
     "borrow, 5 passes",
@@ -153,28 +157,87 @@ def accuracy_records() -> list[dict[str, Any]]:
 
 
 def accuracy() -> str:
-    """Return README's first table: the Oracles, subcast and its best rivals; nothing without records."""
-    rows = [accuracy_row(record) for record in accuracy_records()]
-    if not rows:
+    """Return README's first table: an answer in words, and the smallest share of each pair; nothing without records."""
+    found = accuracy_records()
+    if not found:
         return ""
-    heads = ("data", "model", "present", "Oracle", "Oracle with the same help", "subcast", "best rival")
-    return f"{ACCURACY_TEXT}\n" + markdown(
-        (*heads, "best rival on test", "subcast against best rival, %", "your model adds, %"), rows
+    rows = [accuracy_row(record) for record in found if record["share"] == smallest_share(record, found)]
+    heads = ("data", "model", "Oracle", "Oracle with the same help", "subcast", "best rival")
+    table = markdown(
+        (*heads, "subcast against best rival, %", "your model adds, %"),
+        [(*row[:2], *row[3:7], *row[8:]) for row in rows],
     )
+    return f"{accuracy_answer(found)}\n\n{ACCURACY_TEXT}\n{table}"
+
+
+def accuracy_all() -> str:
+    """Return the whole table of accuracy: all shares present, also the rival that is best on test."""
+    heads = ("data", "model", "present", "Oracle", "Oracle with the same help", "subcast", "best rival")
+    heads = (*heads, "best rival on test", "subcast against best rival, %", "your model adds, %")
+    return markdown(heads, [accuracy_row(record) for record in accuracy_records()])
 
 
 ACCURACY_TEXT = """\
-Is there something simpler that does better? Errors at step 12 as MAE / RMSE, subcast tuned for each. *Oracle* is the
+The table has errors at step 12 as MAE / RMSE with 15 % of the variables present, subcast tuned for each. *Oracle* is the
 model with all variables, *with the same help* blended with subcast's other experts. The *best rival* is the best of all
-that a user could do instead, with or without the model, chosen on validation windows; beside it the one that turned out
-best on test. Gaps in per cent with 95 % intervals over draws of S and stretches of test windows: below zero, subcast is
-better. *Your model adds*: by how much the error grows when subcast is fitted without the model.
+that a user could do instead, with or without the model, chosen on validation windows. Gaps in per cent with 95 %
+intervals over draws of S and stretches of test windows: below zero, subcast is better. *Your model adds*: by how much
+the error grows when subcast is fitted without the model.
 """
 
 
+def accuracy_answer(found: Sequence[dict[str, Any]]) -> str:
+    """Return in words how often subcast is better than the best rival, over all pairs, shares and both metrics."""
+    sentences = []
+    rivals = {"chosen_rival": "the best rival chosen on validation", "best_on_test": "the rival that is best on test"}
+    for key, words in rivals.items():
+        gaps = [accuracy_gap(record, metric, key) for record in found for metric in record["figures"]["rows"]]
+        better, worse = (sum(sign * gap.gap < 0 for gap in gaps) for sign in (1, -1))
+        clearly = [sum(gap.upper < 0 for gap in gaps), sum(gap.lower > 0 for gap in gaps)]
+        sentences.append(
+            f"against {words}, subcast has the smaller error in {better} (significantly in {clearly[0]}) and the "
+            f"larger one in {worse} (significantly in {clearly[1]})"
+        )
+    shares = sorted({f"{record['share']:.0%}".replace("%", " %") for record in found}, key=lambda text: int(text[:-2]))
+    return textwrap.fill(
+        "Is there something simpler that does better? "
+        f"**{len(found) * 2} comparisons** ({len({record['pair'] for record in found})} pairs of data and model, "
+        f"{', '.join(shares)} present, MAE and RMSE): {sentences[0]}; {sentences[1]}. [All of them]"
+        "(docs/method.md#against-everything-simpler).",
+        120,
+        break_on_hyphens=False,
+    )
+
+
+@cache
+def _comparison(path_and_content: str) -> Comparison:
+    return Comparison.from_record(json.loads(path_and_content), "test")
+
+
+def comparison_of(record: dict[str, Any]) -> Comparison:
+    """Return the tallies of a record of accuracy, read once."""
+    return _comparison(json.dumps({"figures": {"tallies": record["figures"]["tallies"]}}))
+
+
+def accuracy_gap(record: dict[str, Any], metric: str, base: str) -> Gap:
+    """Return the gap of the default to one of the rivals of a row."""
+    row = record["figures"]["rows"][metric]
+    return comparison_of(record).gap(row["default"], metric, record["figures"]["step"], base=row[base])
+
+
+def smallest_share(record: dict[str, Any], found: Sequence[dict[str, Any]]) -> float:
+    """Return the smallest share present at which the pair of a record was measured."""
+    return min(float(each["share"]) for each in found if each["pair"] == record["pair"])
+
+
+def gap_words(gap: Gap) -> str:
+    """Return a gap with its interval, if it has one."""
+    return f"{gap.gap:+.1f}" + (f" ({gap.lower:+.1f} to {gap.upper:+.1f})" if gap.interval else "")
+
+
 def accuracy_row(record: dict[str, Any]) -> tuple[str, ...]:
-    """Return a row of the first table, computed from the tallies of the record."""
-    comparison, figures = Comparison.from_record(record, "test"), record["figures"]
+    """Return a row of the whole table, computed from the tallies of the record."""
+    comparison, figures = comparison_of(record), record["figures"]
     cells: list[list[str]] = []
     for metric, row in figures["rows"].items():
 
@@ -182,11 +245,8 @@ def accuracy_row(record: dict[str, Any]) -> tuple[str, ...]:
             known = name in comparison.methods
             return f"{label}{comparison.row(name, figures['step'])[metric]:.3f}" if known else "–"
 
-        def gap_of(name: str, base: str, metric: str = metric) -> str:
-            gap = comparison.gap(name, metric, figures["step"], base=base)
-            return f"{gap.gap:+.1f}" + (f" ({gap.lower:+.1f} to {gap.upper:+.1f})" if gap.interval else "")
-
         chosen, best, default = row["chosen_rival"], row["best_on_test"], row["default"]
+        without = f"subcast without f ({metric})"
         cells.append(
             [
                 error("oracle"),
@@ -194,8 +254,8 @@ def accuracy_row(record: dict[str, Any]) -> tuple[str, ...]:
                 error(default),
                 error(chosen, label=f"{chosen} "),
                 error(best, label=f"{best} "),
-                gap_of(default, chosen),
-                gap_of(f"subcast without f ({metric})", default),
+                gap_words(accuracy_gap(record, metric, "chosen_rival")),
+                gap_words(comparison.gap(without, metric, figures["step"], base=default)),
             ]
         )
     both = (" / ".join(pair) for pair in zip(*cells, strict=True))
@@ -209,77 +269,72 @@ def model_label(kind: str) -> str:
 
 
 def accuracy_costs() -> str:
-    """Return fit seconds, request milliseconds and megabytes of each method at the smallest share of each pair."""
-    rows = []
-    for record in accuracy_records():
-        if record["share"] == min(each["share"] for each in accuracy_records() if each["pair"] == record["pair"]):
-            for name, method in record["figures"]["methods"].items():
-                size = "–" if method["megabytes"] is None else f"{method['megabytes']:.1f}"
-                costs = (f"{method['fit_seconds']:.1f}", f"{method['request_ms']:.1f}", size)
-                rows.append((record["dataset"], model_label(record["model"]), name, *costs))
-    return markdown(("data", "model", "method", "fit, s", "a request, ms", "stored, MB"), rows)
+    """Return what each method costs on the first pair of each dataset: fit, a request, and what is stored."""
+    found = accuracy_records()
+    first = {
+        record["dataset"]: record for record in reversed(found) if record["share"] == smallest_share(record, found)
+    }
+    shown = [first[dataset] for dataset in ACCURACY if dataset in first]
+    names = list(dict.fromkeys(name for record in shown for name in record["figures"]["methods"]))
+    heads = ("method", *(f"{record['dataset']}, {model_label(record['model'])}" for record in shown))
+    return markdown(heads, [(name, *(cost_words(record, name) for record in shown)) for name in names])
+
+
+def cost_words(record: dict[str, Any], name: str) -> str:
+    """Return what a method costs in a record; a dash where it was not measured."""
+    costs = record["figures"]["methods"].get(name)
+    if costs is None:
+        return "–"
+    size = "–" if costs["megabytes"] is None else f"{costs['megabytes']:.1f}"
+    return f"{costs['fit_seconds']:.1f} s, {costs['request_ms']:.1f} ms, {size} MB"
 
 
 def gaps() -> str:
     """Return the gaps of MAE to the oracle with 95 % intervals, a row for each pair."""
-    return gap_table("mae", {"Partial": "partial", "paper (FDW)": "fdw", "subcast": "subcast"})
+    return gap_table("mae")
 
 
 def gaps_rmse() -> str:
-    """Return the gaps of RMSE to the oracle, also of the wrapper tuned for RMSE."""
-    columns = {"Partial": "partial", "paper (FDW)": "fdw", "subcast": "subcast"}
-    return gap_table("rmse", {**columns, "tuned for RMSE": "subcast, tuned for rmse"})
+    """Return the gaps of RMSE to the oracle, of the wrapper tuned for RMSE."""
+    return gap_table("rmse")
 
 
-def gap_table(metric: str, columns: dict[str, str]) -> str:
-    """Return the gaps of methods, by heading, beside the oracle and the oracle with a specialist of its own."""
-    return markdown(
-        ("data", "model", f"Oracle {metric.upper()}", *columns, "Oracle with a specialist"),
-        [
-            (
-                dataset,
-                MODELS[model],
-                f"{figures['methods']['oracle'][metric]:.3f}",
-                *(gap(figures, name, metric) for name in columns.values()),
-                gap(figures, f"oracle with a specialist, tuned for {metric}", metric, interval=False),
+GAP_COLUMNS = {
+    "Partial": "f, means filled in",
+    "usual values filled in": "f, usual values filled in",
+    "paper (FDW)": "published (FDW)",
+    "subcast": "subcast ({})",
+    "subcast without the model": "subcast without f ({})",
+    "Oracle with the same help": "oracle with help ({})",
+}
+
+
+def gap_table(metric: str) -> str:
+    """Return the gaps of methods to the oracle at the smallest share of each pair, from the records of accuracy."""
+    found = accuracy_records()
+    rows = []
+    for record in found:
+        if record["share"] == smallest_share(record, found):
+            comparison, step = comparison_of(record), record["figures"]["step"]
+            named = (name.format(metric) for name in GAP_COLUMNS.values())
+            cells = (
+                gap_words(comparison.gap(name, metric, step)) if name in comparison.methods else "–" for name in named
             )
-            for dataset, model, figures in pairs()
-        ],
-    )
+            oracle = f"{comparison.row('oracle', step)[metric]:.3f}"
+            rows.append((record["dataset"], model_label(record["model"]), oracle, *cells))
+    return markdown(("data", "model", f"Oracle {metric.upper()}", *GAP_COLUMNS), rows)
 
 
 def ablation() -> str:
     """Return the gaps of MAE and RMSE of the parts of the default."""
-    heads = ("data", "model", "FDW, 10 passes", *ABLATION, "blend (the default)")
+    heads = ("data", "model", "FDW, 10 passes", *ABLATION)
     return markdown(
         heads,
         [
             (
                 dataset,
                 MODELS[model],
-                *(
-                    both_gaps({**figures["methods"], **figures["parts"]}[name])
-                    for name in ("fdw", *ABLATION, "subcast")
-                ),
-            )
-            for dataset, model, figures in pairs()
-        ],
-    )
-
-
-def coverage() -> str:
-    """Return coverage and width of the 90 % intervals."""
-    shares = ("15%", "50%", "100%")
-    return markdown(
-        ("data", "model", *(f"{share} present" for share in shares)),
-        [
-            (
-                dataset,
-                MODELS[model],
-                *(
-                    f"{figures['coverage'][s]['coverage']:.1%} (width {figures['coverage'][s]['width']:.2f})"
-                    for s in shares
-                ),
+                *(both_gaps({**figures["methods"], **figures["parts"]}[name]) for name in ("fdw", *ABLATION)),
             )
             for dataset, model, figures in pairs()
         ],
@@ -327,25 +382,6 @@ def choices() -> str:
             for variant in figures[names[0]]["variants"]
         ],
     )
-
-
-def gap(figures: dict[str, Any], name: str, metric: str, *, interval: bool = True) -> str:
-    """Return a gap in per cent with its interval, computed from the tallies of the record where it has them.
-
-    An interval of a record without tallies resamples draws of S only and is marked with a dagger.
-    """
-    row = comparison_row(figures, name)
-    lower, upper = row[f"{metric}_gap_interval"]
-    mark = "" if has_tallies(figures) else "†"
-    return f"{row[f'{metric}_gap']:+.1f} %" + (f" ({lower:+.1f} to {upper:+.1f}){mark}" if interval else "")
-
-
-def comparison_row(figures: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return errors and gaps of a method: computed from the tallies, or as stored in a record without tallies."""
-    if not has_tallies(figures):
-        stored: dict[str, Any] = figures["methods"][name]
-        return stored
-    return Comparison.from_record(figures, "main").row(name, figures["step"])
 
 
 def limits() -> str:
@@ -416,16 +452,17 @@ def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
 
 
 BLOCKS = {
-    "README.md": {"accuracy": accuracy, "speed": speed, "gaps": gaps},
+    "README.md": {"accuracy": accuracy, "speed": speed},
     "docs/guide/limits.md": {"limits": limits},
     "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {
+        "accuracy-all": accuracy_all,
+        "costs": accuracy_costs,
         "further": further,
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
         "ablation": ablation,
         "intervals": intervals,
-        "coverage": coverage,
         "choices": choices,
     },
 }

@@ -16,46 +16,6 @@ figures = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(figures)
 
 
-@pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    """A record on disk with the layout of benchmarks/wrapper_records.py."""
-    rng = np.random.default_rng(0)
-    target = np.zeros((80, 12, 3))
-    spreads = {"oracle": 1.0, "subcast": 1.1}
-    tallies = {
-        name: Tally.join([Tally.of(spread * rng.normal(size=target.shape), target) for _ in range(8)])
-        for name, spread in spreads.items()
-    }
-    comparison = Comparison(tallies, [np.arange(3)] * 8, range(80))
-    rounded = Comparison.from_record(comparison.to_record(12))
-    content = {
-        "step": 12,
-        "methods": {name: rounded.row(name, 12) for name in spreads},
-        "tallies": {"main": rounded.to_record(12), "parts": rounded.to_record(12)},
-    }
-    path = tmp_path_factory.mktemp("results") / "wrapper-x.json"
-    path.write_text(json.dumps({"figures": content}))
-    return path
-
-
-def test_the_printed_interval_is_that_of_the_tallies_on_disk(record):
-    content = json.loads(record.read_text())["figures"]
-    gap = Comparison.from_record(json.loads(record.read_text()), "main").gap("subcast", "mae", 12)
-    printed = figures.gap(content, "subcast", "mae")
-    assert printed == f"{gap.gap:+.1f} % ({gap.lower:+.1f} to {gap.upper:+.1f})"
-    assert content["methods"]["subcast"]["mae_gap_interval"] == [gap.lower, gap.upper]
-    content["methods"]["subcast"]["mae_gap_interval"] = [-99.0, 99.0]
-    assert figures.gap(content, "subcast", "mae") == printed  # what is stored does not matter
-    assert figures.gap(content, "subcast", "mae", interval=False) == f"{gap.gap:+.1f} %"
-
-
-def test_a_record_without_tallies_shows_its_stored_interval(record):
-    content = json.loads(record.read_text())["figures"]
-    del content["tallies"]
-    content["methods"]["subcast"] |= {"mae_gap": 3.0, "mae_gap_interval": [-1.0, 7.0]}
-    assert figures.gap(content, "subcast", "mae") == "+3.0 % (-1.0 to +7.0)†"
-
-
 def accuracy_record(share=0.15, dataset="metr-la-29", model="tcn-calendar"):
     """A record with the layout of benchmarks/accuracy_records.py; errors of a method are its spread times the same."""
     spreads = {"oracle": 2.0, "ridge on S": 1.5, "own past (mae)": 1.4}
@@ -85,18 +45,22 @@ def accuracy_folder(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
-def test_the_first_table_is_computed_from_the_tallies(accuracy_folder):
+def row_cells(line):
+    return line.strip("| ").split(" | ")
+
+
+def test_the_tables_of_accuracy_are_computed_from_the_tallies(accuracy_folder):
     assert figures.accuracy() == ""
     for share, model in ((0.5, "tcn-calendar"), (0.15, "tcn-calendar"), (0.15, "mtgnn"), (0.15, "linear")):
         record, comparison = accuracy_record(share, model=model)
         (accuracy_folder / f"accuracy-{model}-metr-la-29-{round(100 * share)}.json").write_text(json.dumps(record))
-    lines = [line for line in figures.accuracy().splitlines() if line.startswith("| metr-la-29")]
+    lines = [line for line in figures.accuracy_all().splitlines() if line.startswith("| metr-la-29")]
     assert [line.split(" | ")[1:3] for line in lines] == [  # no row for the ridge over all variables
         ["MTGNN", "15 %"],
         ["TCN, calendar", "15 %"],
         ["TCN, calendar", "50 %"],
     ]
-    cells = lines[0].strip("| ").split(" | ")[3:]
+    cells = row_cells(lines[0])[3:]
     mae, rmse = (comparison.row("subcast (mae)", 12)[metric] for metric in ("mae", "rmse"))
     assert cells[0] == f"{2 * mae:.3f} / {2 * rmse:.3f}"
     assert cells[1] == "– / –"
@@ -105,12 +69,34 @@ def test_the_first_table_is_computed_from_the_tallies(accuracy_folder):
     assert cells[4].startswith("own past (mae) ")
     assert cells[5] == "-33.3 (-33.3 to -33.3) / -33.3 (-33.3 to -33.3)"
     assert cells[6] == "+10.0 (+10.0 to +10.0) / +10.0 (+10.0 to +10.0)"
+    first = figures.accuracy().splitlines()
+    short = [row_cells(line) for line in first if line.startswith("| metr-la-29")]
+    assert [row[1] for row in short] == ["MTGNN", "TCN, calendar"]
+    assert short[0][2:] == [*cells[:4], *cells[5:]]
+    answer = " ".join(first).split("**")[1:3]
+    assert answer[0] == "6 comparisons"
+    assert "15 %, 50 % present" in answer[1]
+    assert answer[1].count("the smaller error in 6 (significantly in 6) and the larger one in 0") == 2
+
+
+def test_gaps_to_the_oracle_are_computed_from_the_tallies(accuracy_folder):
+    record, comparison = accuracy_record()
+    (accuracy_folder / "accuracy-tcn-calendar-metr-la-29-15.json").write_text(json.dumps(record))
+    for metric, table in (("mae", figures.gaps()), ("rmse", figures.gaps_rmse())):
+        cells = row_cells(table.splitlines()[2])
+        gap = comparison.gap(f"subcast ({metric})", metric, 12)
+        assert cells[2] == f"{comparison.row('oracle', 12)[metric]:.3f}"
+        assert cells[3:6] == ["–"] * 3  # what was not measured
+        assert cells[6] == f"{gap.gap:+.1f} ({gap.lower:+.1f} to {gap.upper:+.1f})"
 
 
 def test_the_costs_are_those_of_the_smallest_share(accuracy_folder):
-    for share in (0.15, 0.5):
+    for share, seconds in ((0.15, 2.0), (0.5, 7.0)):
         record, _ = accuracy_record(share)
+        for costs in record["figures"]["methods"].values():
+            costs["fit_seconds"] = seconds
         (accuracy_folder / f"accuracy-x-{share}.json").write_text(json.dumps(record))
-    lines = figures.accuracy_costs().splitlines()[2:]
-    assert len(lines) == 7
-    assert lines[0] == "| metr-la-29 | TCN, calendar | oracle | 2.0 | 3.2 | – |"
+    lines = figures.accuracy_costs().splitlines()
+    assert lines[0] == "| method | metr-la-29, TCN, calendar |"
+    assert len(lines) == 2 + 7
+    assert lines[2] == "| oracle | 2.0 s, 3.2 ms, – MB |"
