@@ -2,6 +2,7 @@
 
     python benchmarks/accuracy_records.py                            # all pairs of the table that have a checkpoint
     python benchmarks/accuracy_records.py tcn-metr-la-29 --again     # measure one pair again
+    python benchmarks/accuracy_records.py tcn-metr-la-29 --own       # only what depends on the default
     python benchmarks/accuracy_records.py linear-exchange-rate       # a ridge over all variables as the model
     python benchmarks/accuracy_records.py --model linear traffic-20  # the same, the names being datasets
     python benchmarks/accuracy_records.py linear-clouds-seed3 --draws 6 --every 40 --effort 0.2 --to /tmp/trial
@@ -12,7 +13,8 @@ Every method sees the same test windows and the same draws of S. The best rival 
 second half of the validation part, under draws of their own; the rival that is best on test stands beside it. Writes
 results/accuracy-NAME-SHARE.json as soon as a share is finished; a share that has a record is skipped. Records hold the
 tallies of errors by draw and stretch (`subcast.comparison.Comparison.from_record(record, "test")`). What needs no model
-is fitted once for all pairs of a dataset that are measured by one command.
+is fitted once for all pairs of a dataset that are measured by one command. With --own, rivals and the published method
+keep the figures of the record, which must have the same windows and draws; the record says when they were measured.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ HARDENED = ("hardened", "masked")  # training variants that drop variables: any 
 UNIVARIATE = {"nhits": "NHITS"}  # models that look at one variable at a time: an absent variable costs them nothing
 NOT_WRAPPED = {*HARDENED, *UNIVARIATE, "identity", "noise"}  # models and training variants that are no pairs
 LINEAR = "linear"
+COSTS = ("fit_seconds", "request_ms", "batch_ms", "megabytes")
 
 
 def main() -> None:
@@ -73,6 +76,9 @@ def main() -> None:
     parser.add_argument("--model", choices=[LINEAR], help="wrap a ridge over all variables: the names are datasets")
     parser.add_argument("--share", type=float, nargs="*", default=SHARES, help="shares of the variables present")
     parser.add_argument("--again", action="store_true", help="also measure shares that have a record")
+    parser.add_argument(
+        "--own", action="store_true", help="measure the default again, and keep the rivals of the record"
+    )
     parser.add_argument("--list", action="store_true", help="show the pairs and which shares have a record")
     parser.add_argument("--draws", type=int, help=f"draws of S, {DRAWS} by default; needs --to")
     parser.add_argument("--every", type=int, help="evaluate every Nth test window; needs --to")
@@ -94,9 +100,13 @@ def main() -> None:
             done = [f"{share:.0%}" for share in SHARES if record_path(arguments.to, name, share).exists()]
             print(f"{name:<32} {', '.join(done) or 'to do'}")
             continue
-        todo = [s for s in arguments.share if arguments.again or not record_path(arguments.to, name, s).exists()]
+        again = arguments.again or arguments.own
+        todo = [s for s in arguments.share if again or not record_path(arguments.to, name, s).exists()]
         for share in todo:
-            (measure_apriori if arguments.apriori else measure)(pair, share, arguments.to)
+            if arguments.apriori:
+                measure_apriori(pair, share, arguments.to)
+            else:
+                measure(pair, share, arguments.to, Kept.of(arguments.to, name, share) if arguments.own else None)
 
 
 def table_pairs(folders: Sequence[Path]) -> list[str]:
@@ -309,9 +319,14 @@ class Pair:
         return {metric: timed(lambda metric=metric: self.wrapper(metric)) for metric in METRICS}
 
     @cached_property
-    def candidates(self) -> list[Candidate]:
-        """Everything that is compared at every share."""
-        return [*announced(own_candidates(self)), *announced(model_rivals(self)), *model_free(self)]
+    def own(self) -> list[Candidate]:
+        """What depends on the default of subcast."""
+        return list(announced(own_candidates(self)))
+
+    @cached_property
+    def rivals(self) -> list[Candidate]:
+        """Everything that a user could do instead."""
+        return [*announced(model_rivals(self)), *model_free(self)]
 
     @cached_property
     def published(self) -> Candidate:
@@ -531,23 +546,75 @@ def training_seconds(name: str) -> float:
     return 3600 * float(json.loads(path.read_text())["hours"]) if path.exists() else 0.0
 
 
-def measure(pair: Pair, share: float, folder: Path) -> None:
-    """Measure a pair at one share and write its record."""
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The rivals of an earlier record.
+
+    Parameters
+    ----------
+    record
+        the record
+    comparison
+        its tallies on test windows
+    """
+
+    record: dict[str, Any]
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, folder: Path, name: str, share: float) -> Kept | None:
+        """Return the record of a pair at a share; None if there is none."""
+        path = record_path(folder, name, share)
+        if not path.exists():
+            return None
+        record = json.loads(path.read_text())
+        return cls(record, Comparison.from_record(record, "test"))
+
+    def names(self, own: Iterable[str]) -> list[str]:
+        """Return the methods that do not depend on the default."""
+        return [name for name in self.comparison.methods if name not in set(own)]
+
+    def join(self, own: Comparison) -> Comparison:
+        """Return a comparison of the default's methods and the rivals; raise if windows or draws differ."""
+        same_draws = len(own.draws) == len(self.comparison.draws) and all(
+            np.array_equal(a, b) for a, b in zip(own.draws, self.comparison.draws, strict=True)
+        )
+        if own.starts != self.comparison.starts or not same_draws:
+            raise InputError("the record must have the same windows and draws of S: measure it with --again")
+        rivals = {name: self.comparison.tallies[name] for name in self.names(own.methods)}
+        return Comparison({**own.tallies, **rivals}, own.draws, own.starts)
+
+
+def measure(pair: Pair, share: float, folder: Path, kept: Kept | None = None) -> None:
+    """Measure a pair at one share and write its record; rivals that are kept are not measured again."""
     started = time.perf_counter()
     draws = draw_subsets(pair.n, share=share, draws=pair.size.draws, seed=SEED)
-    candidates = [*pair.candidates, *([pair.published] if share == SHARES[0] else [])]
+    candidates = list(pair.own)
+    if kept is None:
+        candidates += [*pair.rivals, *([pair.published] if share == SHARES[0] else [])]
     test = evaluate({each.name: each for each in candidates}, pair.test, draws, progress=False)
+    costs = {each.name: each.cost(pair.test, draws[0]) for each in candidates}
+    facts: dict[str, Any] = {}
+    if kept is None:
+        rivals = [each for each in candidates if each.is_rival]
+        val_draws = draw_subsets(pair.n, share=share, draws=min(VAL_DRAWS, pair.size.draws), seed=VAL_SEED)
+        chosen_on = evaluate({each.name: each for each in rivals}, pair.val, val_draws, progress=False)
+        sizes = {"windows": len(pair.val), "draws": len(val_draws), "seed": VAL_SEED}
+        validation = {**sizes, "errors": means(chosen_on)}
+    else:
+        names = kept.names(test.methods)
+        test, validation = kept.join(test), kept.record["figures"]["validation"]
+        costs |= {name: {key: kept.record["figures"]["methods"][name][key] for key in COSTS} for name in names}
+        facts["rivals_measured"] = kept.record["figures"].get("rivals_measured", kept.record["date"])
     test = Comparison.from_record(test.to_record(STEP))  # what the rounded sums give can be computed again to the bit
-    rivals = {each.name: each for each in candidates if each.is_rival}
-    val_draws = draw_subsets(pair.n, share=share, draws=min(VAL_DRAWS, pair.size.draws), seed=VAL_SEED)
-    chosen_on = evaluate(rivals, pair.val, val_draws, progress=False)
     figures = {
         "step": STEP,
         "test_windows": len(pair.test),
         "every": pair.test.starts.step,
-        "validation": {"windows": len(pair.val), "draws": len(val_draws), "seed": VAL_SEED, "errors": means(chosen_on)},
-        "methods": {each.name: {**test.row(each.name, STEP), **each.cost(pair.test, draws[0])} for each in candidates},
-        "rows": {metric: compare(test, chosen_on, metric, list(rivals)) for metric in METRICS},
+        **facts,
+        "validation": validation,
+        "methods": {name: {**test.row(name, STEP), **costs[name]} for name in test.methods},
+        "rows": {metric: compare(test, validation["errors"], metric) for metric in METRICS},
         "settings": {metric: robust.settings_.to_dict() for metric, (robust, _) in pair.tuned.items()},
         "tallies": {"test": test.to_record(STEP)},
     }
@@ -590,11 +657,11 @@ def means(comparison: Comparison) -> dict[str, dict[str, float]]:
     }
 
 
-def compare(test: Comparison, chosen_on: Comparison, metric: str, rivals: list[str]) -> dict[str, Any]:
+def compare(test: Comparison, on_validation: dict[str, dict[str, float]], metric: str) -> dict[str, Any]:
     """Return the gaps of the default, tuned for a metric, to the Oracles and to the best rivals."""
     default = f"subcast ({metric})"
-    chosen = min(rivals, key=lambda name: float(chosen_on.errors(name, metric, STEP).mean()))
-    best = min(rivals, key=lambda name: float(test.errors(name, metric, STEP).mean()))
+    chosen = min(on_validation, key=lambda name: on_validation[name][metric])
+    best = min(on_validation, key=lambda name: float(test.errors(name, metric, STEP).mean()))
     helped = f"oracle with help ({metric})"
     gaps = {"oracle": "oracle", "chosen_rival": chosen, "best_on_test": best}
     gaps |= {"oracle_with_help": helped} if helped in test.methods else {}

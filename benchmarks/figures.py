@@ -178,7 +178,7 @@ def accuracy_all() -> str:
 
 
 ACCURACY_TEXT = """\
-The table has errors at step 12 as MAE / RMSE with 15 % of the variables present, subcast tuned for each. *Oracle* is the
+The table has errors at step 12 as MAE / RMSE with 15 % of the variables present, subcast tuned for each. *Oracle*: the
 model with all variables, *with the same help* blended with subcast's other experts. The *best rival* is the best of all
 that a user could do instead, with or without the model, chosen on validation windows. Gaps in per cent with 95 %
 intervals over draws of S and stretches of test windows: below zero, subcast is better. *Your model adds*: by how much

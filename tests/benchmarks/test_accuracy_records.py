@@ -1,6 +1,7 @@
 """The record of accuracy: names of pairs, the simplest model, forecasts computed once, and the choice of a rival."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,14 +96,43 @@ def comparison(**sizes):
 
 def test_the_rival_is_chosen_on_validation_and_the_best_on_test_is_named_too():
     sizes = {"oracle": 1.0, "subcast (mae)": 0.9, "subcast without f (mae)": 0.99, "a": 1.2, "b": 0.8}
-    test, val = comparison(**sizes), comparison(a=0.5, b=0.6)
-    row = accuracy.compare(test, val, "mae", ["a", "b"])
+    test, val = comparison(**sizes), {"a": {"mae": 0.5, "rmse": 0.9}, "b": {"mae": 0.6, "rmse": 0.8}}
+    row = accuracy.compare(test, val, "mae")
     assert (row["chosen_rival"], row["best_on_test"]) == ("a", "b")
     gaps = {name: round(gap["gap"], 6) for name, gap in row["gaps_of_default"].items()}
     assert gaps == {"oracle": -10.0, "chosen_rival": -25.0, "best_on_test": 12.5}
     assert round(row["model_adds"]["gap"], 6) == 10.0
     assert "the model adds +10.0 [+10.0, +10.0]; rival chosen on validation: a" in accuracy.sentence(row)
     json.dumps(row)
+
+
+def stored(folder, comparison, **figures):
+    content = {"date": "2026-01-02", "figures": {"tallies": {"test": comparison.to_record(12)}, **figures}}
+    path = accuracy.record_path(folder, "tcn-x", 0.15)
+    path.write_text(json.dumps(content))
+
+
+def test_rivals_that_are_kept_stay_as_they_were(tmp_path):
+    assert accuracy.Kept.of(tmp_path, "tcn-x", 0.15) is None
+    before = comparison(**{"oracle": 1.0, "subcast (mae)": 0.95, "a": 1.2})
+    stored(tmp_path, before)
+    kept = accuracy.Kept.of(tmp_path, "tcn-x", 0.15)
+    now = comparison(**{"oracle": 1.0, "subcast (mae)": 0.9})
+    assert kept.names(now.methods) == ["a"]
+    joined = kept.join(now)
+    assert joined.methods == ["oracle", "subcast (mae)", "a"]
+    for name, source in (("subcast (mae)", now), ("a", before)):
+        assert joined.row(name, 12)["mae"] == pytest.approx(source.row(name, 12)["mae"], rel=1e-6)
+
+
+@pytest.mark.parametrize("change", ["draws", "starts"])
+def test_rivals_of_other_windows_or_draws_are_refused(tmp_path, change):
+    stored(tmp_path, comparison(oracle=1.0, a=1.2))
+    now = comparison(oracle=1.0)
+    other = {"draws": [np.array([0, 1, 4])] * 8, "starts": range(1, 61)}
+    now = replace(now, **{change: other[change]})
+    with pytest.raises(InputError, match="same windows and draws of S: measure it with --again"):
+        accuracy.Kept.of(tmp_path, "tcn-x", 0.15).join(now)
 
 
 def test_records_of_trials_go_elsewhere(monkeypatch, capsys):
