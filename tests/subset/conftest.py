@@ -33,10 +33,10 @@ def boosted_parts():
 
 @pytest.fixture(scope="session")
 def boosted_wrapper(boosted_parts):
-    """The default with a trained boosted expert in play. Do not fit it again."""
+    """The default with trained trees in play, of all variables and of each. Do not fit it again."""
     train, val, _ = boosted_parts
     rows = ((0.3,) * HORIZON,) * 3
-    blend = {"specialist": rows, "linear": rows, "boosted": rows}
+    blend = {"specialist": rows, "linear": rows, "boosted": rows, "own_trees": rows}
     robust = sc.SubsetForecaster(learn(train), progress=False, neighbors=10, correction=0.5, blend=blend)
     with few_trees():
         return robust.fit(train, val)
