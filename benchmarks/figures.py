@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from subcast.comparison import Comparison, Gap
+from subcast.metrics import METRICS
 from subcast.experiments.report.records import MODELS, read_trainings, training_label
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -445,6 +446,27 @@ def further() -> str:
     return markdown(heads, rows)
 
 
+def missingness() -> str:
+    """Return the gaps of the default where readings go missing as they do in practice, by pattern and size."""
+    rows = []
+    for path in sorted((ROOT / "results").glob("missingness-*.json")):
+        record = json.loads(path.read_text())
+        for name, cell in record["figures"]["cells"].items():
+            pattern, _, size = name.partition(", ")
+            gaps = (
+                " / ".join(_gap_of_pattern(cell["gaps_of_default"][metric], base.format(metric)) for metric in METRICS)
+                for base in ("oracle", "own past ({})", "ridge on S")
+            )
+            rows.append((record["pair"], pattern, size, f"{cell['share_with_a_reading']:.0%}", *gaps))
+    return markdown(("pair", "pattern", "drawn", "have a reading", "to Oracle", "to own past", "to ridge on S"), rows)
+
+
+def _gap_of_pattern(gaps: dict[str, dict[str, Any]], base: str) -> str:
+    """Return a stored gap with its interval, if it has one."""
+    gap, interval = gaps[base]["gap"], gaps[base]["interval"]
+    return f"{gap:+.1f}" + ("" if interval is None else f" ({interval[0]:+.1f} to {interval[1]:+.1f})")
+
+
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
@@ -459,6 +481,7 @@ BLOCKS = {
         "accuracy-all": accuracy_all,
         "costs": accuracy_costs,
         "further": further,
+        "missingness": missingness,
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
         "ablation": ablation,

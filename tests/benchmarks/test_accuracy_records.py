@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import subcast as sc
 from baselines.examples import hourly, parts
 from benchmarks.scripts import script
 from subcast.comparison import Comparison, Tally
@@ -158,3 +159,20 @@ def test_a_pair_without_a_model_is_refused(tmp_path):
     pair = accuracy.Pair.named("tcn-traffic-20", (tmp_path,), accuracy.Size())
     with pytest.raises(DataNotFoundError, match="there is no trained model tcn-traffic-20 in"):
         _ = pair.model
+
+
+@pytest.mark.filterwarnings("ignore::subcast.errors.FitWarning")
+def test_the_oracle_with_help_is_that_of_a_fit_of_its_own():
+    train, val, test = parts()
+    options = {"progress": False, "effort": 0.1, "neighbors": 5}
+    plain, own = (
+        sc.SubsetForecaster(accuracy.RidgeModel.fit(train), **options, **more).fit(train, val)
+        for more in ({}, {"assist": "always"})
+    )
+    before = plain.settings_
+    helped = accuracy.always_helped(plain, val)
+    assert helped.settings_ == own.settings_
+    everything = np.arange(train.series.n_variables)
+    expected = own.predict_many(test, present=everything).mean
+    np.testing.assert_array_equal(helped.predict_many(test, present=everything).mean, expected)
+    assert plain.settings_ == before

@@ -100,3 +100,21 @@ def test_the_costs_are_those_of_the_smallest_share(accuracy_folder):
     assert lines[0] == "| method | metr-la-29, TCN, calendar |"
     assert len(lines) == 2 + 7
     assert lines[2] == "| oracle | 2.0 s, 3.2 ms, – MB |"
+
+
+def test_missingness_shows_every_pattern_and_size(accuracy_folder):
+    def gaps(metric):
+        bases = {"oracle": 1.0, f"own past ({metric})": -2.0, "ridge on S": -3.04}
+        return {base: {"gap": gap, "interval": [gap - 1, gap + 1]} for base, gap in bases.items()}
+
+    cell = {"share_with_a_reading": 0.138, "gaps_of_default": {metric: gaps(metric) for metric in ("mae", "rmse")}}
+    alone = {**cell, "gaps_of_default": json.loads(json.dumps(cell["gaps_of_default"]))}
+    alone["gaps_of_default"]["rmse"]["oracle"]["interval"] = None
+    record = {"pair": "tcn-x", "figures": {"cells": {"dies, 15%": cell, "rising, all but one": alone}}}
+    (accuracy_folder / "missingness-tcn-x.json").write_text(json.dumps(record))
+    first, second = (row_cells(line) for line in figures.missingness().splitlines()[2:])
+    assert first[:4] == ["tcn-x", "dies", "15%", "14%"]
+    assert first[4] == "+1.0 (+0.0 to +2.0) / +1.0 (+0.0 to +2.0)"
+    assert first[6] == "-3.0 (-4.0 to -2.0) / -3.0 (-4.0 to -2.0)"
+    assert second[1:3] == ["rising", "all but one"]
+    assert second[4] == "+1.0 (+0.0 to +2.0) / +1.0"
