@@ -8,7 +8,9 @@ from unittest import mock
 
 import numpy as np
 
+import subcast as sc
 from subcast.series import Series
+from subcast.subset.completion import complete, weigh_by_distance
 from subcast.subset.experts import boosted, own_trees
 
 LOOKBACK, HORIZON = 6, 3
@@ -103,6 +105,14 @@ def assert_one_sentence(error, *words):
     assert not re.search(r"[.!?] [A-Z]", message), message
     for word in words:
         assert str(word) in message, (word, message)
+
+
+def done_with(fitted, windows, present):
+    """Windows as they arrive with S, completed from five neighbors: what experts forecast from."""
+    settings = sc.Settings(neighbors=5)
+    arrived = fitted.arrive(windows)
+    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
+    return complete(fitted, settings, arrived, present, neighbors, weigh_by_distance(neighbors, settings))
 
 
 @contextmanager

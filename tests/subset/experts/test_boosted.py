@@ -8,12 +8,11 @@ import pytest
 import subcast as sc
 from subcast.series import Series
 from subcast.storage.state import State
-from subcast.subset.completion import complete, weigh_by_distance
 from subcast.subset.experts import Boosted, Linear
 from subcast.subset.experts.boosted import LEAST_WINDOWS, features_of
 from subcast.subset.experts.practice import Practice
 from subcast.subset.fitted import Fitted
-from subset.examples import HORIZON, LOOKBACK, few_trees, last_reading, waves
+from subset.examples import HORIZON, LOOKBACK, done_with, few_trees, last_reading, waves
 
 
 def trained(series, metric="mae", most_rows=3000, trees=8, count=None, follow=False):
@@ -26,13 +25,6 @@ def trained(series, metric="mae", most_rows=3000, trees=8, count=None, follow=Fa
         if rows is not None:
             boosted.train(rows)
     return boosted, fitted
-
-
-def done_with(fitted, windows, present):
-    settings = sc.Settings(neighbors=5)
-    arrived = fitted.arrive(windows)
-    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
-    return complete(fitted, settings, arrived, present, neighbors, weigh_by_distance(neighbors, settings))
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,11 @@ import subcast as sc
 from subcast.cycle import Cycle
 from subcast.errors import DataError
 from subcast.series import Series
-from subcast.subset.completion import complete, weigh_by_distance
 from subcast.subset.experts import OwnLinear
 from subcast.subset.experts.own_linear import LEAST_WINDOWS
 from subcast.subset.experts.own_regressions import calendar_inputs, learned_steps, n_inputs
 from subcast.subset.fitted import Fitted
-from subset.examples import HORIZON, LOOKBACK, last_reading, waves
+from subset.examples import HORIZON, LOOKBACK, done_with, last_reading, waves
 
 
 def trained(series, metric="rmse"):
@@ -21,13 +20,6 @@ def trained(series, metric="rmse"):
     expert = OwnLinear(metric)
     expert.train(train, fitted)
     return expert, fitted
-
-
-def done_with(fitted, windows, present):
-    settings = sc.Settings(neighbors=5)
-    arrived = fitted.arrive(windows)
-    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
-    return complete(fitted, settings, arrived, present, neighbors, weigh_by_distance(neighbors, settings))
 
 
 def noisy(n=3, steps=700, seed=3):

@@ -6,13 +6,12 @@ import pytest
 import subcast as sc
 from subcast.series import Series
 from subcast.storage.state import State
-from subcast.subset.completion import complete, weigh_by_distance
 from subcast.subset.experts import Boosted, Linear, OwnTrees
 from subcast.subset.experts import own_trees as module
 from subcast.subset.experts.boosted import cells_of, features_of
 from subcast.subset.experts.practice import Practice
 from subcast.subset.fitted import Fitted
-from subset.examples import HORIZON, LOOKBACK, few_trees, last_reading, waves
+from subset.examples import HORIZON, LOOKBACK, done_with, few_trees, last_reading, waves
 
 
 def trained(series, metric="mae", most_rows=6000, trees=8, follow=False):
@@ -23,13 +22,6 @@ def trained(series, metric="mae", most_rows=6000, trees=8, follow=False):
     with few_trees(trees):
         expert.train(Boosted(metric, 0, most_rows).rows(Practice.of(train, fitted), fitted, 0.1), fitted)
     return expert, fitted
-
-
-def done_with(fitted, windows, present):
-    settings = sc.Settings(neighbors=5)
-    arrived = fitted.arrive(windows)
-    neighbors = fitted.retrieve(arrived, present, settings.neighbors, settings.exponent)
-    return complete(fitted, settings, arrived, present, neighbors, weigh_by_distance(neighbors, settings))
 
 
 @pytest.fixture(scope="module")
