@@ -1,0 +1,358 @@
+"""Why does Partial lose more, or less, than published? Change one thing at a time and measure again.
+
+    python benchmarks/partial_causes.py              # all changes that have no result yet
+    python benchmarks/partial_causes.py lstnet       # those of one model, or one change by its name
+    python benchmarks/partial_causes.py --list       # the changes, and which have a result
+
+A change either treats the absent variables in another way (the committed model is not trained again), or trains a model
+with other settings. Each is measured on the same draws of S and the same test windows; a model's results are in
+results/partial-causes-MODEL-DATASET.json, with tallies, so that every interval can be computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import records
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from subcast.evaluation import Method, evaluate
+from subcast.experiments.study import SEED, SHARE, STEP, open_data, split_data, trained_name
+from subcast.experiments.summaries import summarize
+from subcast.forecasters.base import ForecastModule, take
+from subcast.forecasters.graph import largest_eigenvalue, without_absent
+from subcast.forecasters.lstnet import LSTNet
+from subcast.forecasters.trained import TrainedForecaster
+from subcast.subsets import draw_subsets
+from subcast.training import TrainConfig, train
+from subcast.windows import Split, Windows
+
+CHECKPOINTS = records.RESULTS / "checkpoints"
+DRAWS, EVERY = 20, 4  # as in table-oracle-partial
+HUBS = 20  # MTGNN keeps so many edges for each variable
+Present = NDArray[np.int64]
+Forecast = Callable[[TrainedForecaster, Windows, Present], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change against the experiments, measured on one model.
+
+    Parameters
+    ----------
+    name, model, dataset
+        of the change, of the kind of model and of the dataset
+    text
+        what differs
+    partial
+        how the absent variables are treated, as in the experiments by default
+    build
+        trains a model; the committed one is loaded by default
+    """
+
+    name: str
+    model: str
+    dataset: str
+    text: str
+    partial: Forecast | None = None
+    build: Callable[[Split], TrainedForecaster] | None = None
+
+
+# How the absent variables are treated.
+
+
+def as_published(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts as in the experiments: inputs of absent variables at 0 after normalization, edges removed."""
+    return model.forecast_partial(windows.batch().inputs, present, present)
+
+
+def _with_absent(model: TrainedForecaster, windows: Windows, present: Present, value: Any) -> NDArray[np.float32]:
+    """Return forecasts with the absent variables at a value (raw), [n] or one for all, and with every edge."""
+    inputs = windows.batch().inputs
+    absent = np.setdiff1d(np.arange(model.n_variables), present)
+    inputs[:, :, absent, 0] = np.broadcast_to(value, model.n_variables)[absent]
+    return model.predict(inputs, wanted=present)
+
+
+def edges_kept(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with the inputs of absent variables at 0 after normalization, and every edge."""
+    return _with_absent(model, windows, present, model.scaler.mean)
+
+
+def own_mean(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with each absent variable at its own mean, and every edge."""
+    return _with_absent(model, windows, present, model.means)
+
+
+def raw_zero(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with the raw inputs of absent variables at 0, and every edge."""
+    return _with_absent(model, windows, present, 0.0)
+
+
+def only_edges_removed(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with the readings of all variables, but without edges to or from absent ones."""
+    mask = torch.zeros(model.n_variables, dtype=torch.bool)
+    mask[present] = True
+    with _shared_of(model.module, mask):
+        return model.predict(windows.batch().inputs, wanted=present)
+
+
+@contextlib.contextmanager
+def _shared_of(module: ForecastModule, mask: Tensor) -> Iterator[None]:
+    """Give a module the graph that it has when only the variables of a mask are present."""
+    shared = module._shared(mask)
+    module._shared = lambda _present: shared
+    try:
+        yield
+    finally:
+        del module._shared
+
+
+def attention_to_present(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts of ASTGCN whose attention to absent variables is 0, and sums to 1 over the present ones."""
+    mask = torch.zeros(model.n_variables)
+    mask[present] = 1.0
+
+    def hook(_module: Any, _inputs: Any, attention: Tensor) -> Tensor:
+        kept = attention * mask[:, None]  # [b, n, n]: of each variable i for each variable j
+        return kept / kept.sum(dim=1, keepdim=True).clamp(min=1e-9)
+
+    handles = [block.spatial_attention.register_forward_hook(hook) for block in model.module.blocks]
+    try:
+        return as_published(model, windows, present)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def own_eigenvalue(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with the Laplacian scaled by the largest eigenvalue of the remaining edges."""
+    mask = torch.zeros(model.n_variables, dtype=torch.bool)
+    mask[present] = True
+    before = model.module.largest.clone()
+    model.module.largest.fill_(largest_eigenvalue(without_absent(model.module.graph, mask)))
+    try:
+        return as_published(model, windows, present)
+    finally:
+        model.module.largest.copy_(before)
+
+
+# LSTNet with other heads.
+
+
+class RecursiveLSTNet(ForecastModule):
+    """LSTNet that forecasts one step, as the original does, and is fed its own forecast for the next.
+
+    Parameters
+    ----------
+    feed_absent
+        whether the forecast of an absent variable is fed back too; otherwise it stays at 0
+    settings
+        those of LSTNet
+    """
+
+    title = "LSTNet"
+    rows_at_once = LSTNet.rows_at_once
+
+    def __init__(self, *, feed_absent: bool, horizon: int, **settings: Any) -> None:
+        sizes = {name: settings[name] for name in ("n_variables", "lookback", "n_features")}
+        super().__init__(horizon=horizon, **sizes)
+        self.feed_absent = feed_absent
+        self.one_step = LSTNet(horizon=1, **settings)
+
+    def _shared(self, present: Tensor | None) -> Tensor | None:
+        return present
+
+    def _windows(self, x: Tensor, present: Tensor | None, wanted: Tensor | None) -> Tensor:
+        steps = []
+        for _ in range(self.horizon):
+            step = self.one_step._windows(x, None, None)  # [b, 1, n]
+            steps.append(take(step, wanted, 2))
+            if present is not None and not self.feed_absent:
+                step = torch.where(present, step, step.new_zeros(()))
+            x = torch.cat([x[:, 1:], step[..., None]], dim=1)
+        return torch.cat(steps, dim=1)
+
+
+def lstnet(dataset: str, **settings: Any) -> Callable[[Split], TrainedForecaster]:
+    """Return a function that trains LSTNet with other settings and the paper's preset."""
+
+    def build(split: Split) -> TrainedForecaster:
+        return train("lstnet", split.train, split.val, _config(dataset), settings=settings)
+
+    return build
+
+
+def recursive(dataset: str, *, feed_absent: bool, **settings: Any) -> Callable[[Split], TrainedForecaster]:
+    """Return a function that trains LSTNet one step at a time with the paper's preset."""
+
+    def build(split: Split) -> TrainedForecaster:
+        sizes = {"n_variables": split.train.series.n_variables, "n_features": split.train.series.n_features}
+        torch.manual_seed(0)
+        module = RecursiveLSTNet(
+            feed_absent=feed_absent, lookback=split.train.lookback, horizon=split.train.horizon, **sizes, **settings
+        )
+        return train(module, split.train, split.val, _config(dataset))
+
+    return build
+
+
+def _config(dataset: str) -> TrainConfig:
+    return TrainConfig.paper(dataset, progress=False)
+
+
+FIRST, OTHER = "ecg5000-test-first", "ecg5000"
+
+
+def _of_graph_models(model: str, dataset: str) -> list[Change]:
+    """Return the changes that every model with a graph is measured with."""
+    changes = {
+        "as in the experiments": ("inputs at 0 after normalization, edges removed", None),
+        "edges kept": ("inputs at 0 after normalization, every edge kept", edges_kept),
+        "only edges removed": ("readings of all variables, edges removed", only_edges_removed),
+        "own mean": ("each absent variable at its own mean, every edge kept", own_mean),
+        "raw zero": ("raw inputs at 0, every edge kept", raw_zero),
+    }
+    return [Change(name, model, dataset, text, partial) for name, (text, partial) in changes.items()]
+
+
+def _of_lstnet(dataset: str) -> list[Change]:
+    trained: dict[str, tuple[str, Any]] = {
+        "highway 0": ("no highway", lstnet(dataset, highway=0)),
+        "recursive": ("forecasts one step and is fed its forecast; absent variables stay at 0",
+                      recursive(dataset, feed_absent=False)),
+        "recursive, highway 0": ("the same without highway", recursive(dataset, feed_absent=False, highway=0)),
+        "recursive, absent fed": ("forecasts one step and is fed its forecast, of absent variables too",
+                                  recursive(dataset, feed_absent=True)),
+        "skip 0": ("no skip recurrence", lstnet(dataset, skip=0)),
+        "skip 6": ("skip of 6 steps", lstnet(dataset, skip=6)),
+        "highway 3": ("highway of the latest 3 steps", lstnet(dataset, highway=3)),
+        "skip 2": ("skip of 2 steps", lstnet(dataset, skip=2)),
+    }  # fmt: skip
+    return [
+        Change("as in the experiments", "lstnet", dataset, "skip of 3 steps, highway of 12, all steps at once"),
+        Change("own mean", "lstnet", dataset, "each absent variable at its own mean", own_mean),
+        Change("raw zero", "lstnet", dataset, "raw inputs at 0", raw_zero),
+        *(Change(name, "lstnet", dataset, text, build=build) for name, (text, build) in trained.items()),
+    ]
+
+
+CHANGES = [
+    *_of_lstnet(FIRST),
+    *_of_graph_models("mtgnn", FIRST),
+    *_of_graph_models("astgcn", OTHER),
+    Change("attention to present", "astgcn", OTHER, "attention to absent variables is 0", attention_to_present),
+    Change("own eigenvalue", "astgcn", OTHER, "Laplacian scaled by the remaining edges", own_eigenvalue),
+    *_of_graph_models("mstgcn", OTHER),
+    Change("own eigenvalue", "mstgcn", OTHER, "Laplacian scaled by the remaining edges", own_eigenvalue),
+    *_of_graph_models("mtgnn", OTHER),
+]
+
+
+def main() -> None:
+    """Measure the changes named on the command line."""
+    parser = argparse.ArgumentParser(description="Measure what changes the loss of Partial.")
+    parser.add_argument("names", nargs="*", help="models or names of changes, all by default")
+    parser.add_argument("--dataset", help="only this dataset")
+    parser.add_argument("--list", action="store_true", help="show the changes and which have a result")
+    arguments = parser.parse_args()
+    for change in CHANGES:
+        named = not arguments.names or {change.model, change.name} & set(arguments.names)
+        if not named or arguments.dataset not in (None, change.dataset):
+            continue
+        finished = change.name in _figures(change)
+        if arguments.list:
+            print(f"{change.model} {change.dataset}, {change.name}: {'finished' if finished else change.text}")
+        elif not finished:
+            run(change)
+
+
+def run(change: Change) -> None:
+    """Measure one change and add it to the record of its model."""
+    split = split_data(open_data(change.dataset), change.dataset)
+    if change.build is None:
+        model = TrainedForecaster.load(CHECKPOINTS / trained_name(change.model, change.dataset))
+    else:
+        model = change.build(split)
+    test = split.test[::EVERY]
+    draws = draw_subsets(model.n_variables, share=SHARE, draws=DRAWS, seed=SEED)
+    comparison = evaluate(methods(model, change.partial or as_published), test, draws, progress=False)
+    rows = summarize(comparison, STEP)
+    result: dict[str, Any] = {
+        "text": change.text,
+        "trained": change.build is not None,
+        "test_windows": len(test),
+        **{name: {key: value for key, value in row.items() if "by_step" not in key} for name, row in rows.items()},
+        "tallies": comparison.to_record(STEP),
+    }
+    if change.build is not None:
+        result["best_epoch"] = model.training["best_epoch"]
+        result["best_val_mae"] = model.training["best_val_mae"]
+        result["hours"] = model.training["hours"]
+    if hasattr(model.module, "adjacency") and change.partial is None:
+        result["hubs"] = hubs(model, [np.asarray(draw) for draw in draws], comparison.mae)
+    _write(change, _figures(change) | {change.name: result})
+    oracle, partial = rows["oracle"], rows["partial"]
+    print(f"{change.model} {change.dataset}, {change.name}: {oracle['mae']:.3f} {partial['mae']:.3f}", flush=True)
+
+
+def methods(model: TrainedForecaster, partial: Forecast) -> dict[str, Method]:
+    """Return Oracle and Partial as methods of a comparison."""
+
+    def oracle(windows: Windows, present: Present) -> NDArray[np.float32]:
+        return model.predict(windows.batch().inputs, wanted=present)
+
+    return {"oracle": oracle, "partial": lambda windows, present: partial(model, windows, present)}
+
+
+def hubs(model: TrainedForecaster, draws: list[Present], mae: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """Return how the edges are spread, and how the gap of a draw goes with the number of hubs in S.
+
+    Hubs are the variables to which most edges lead.
+    """
+    graph = model.module.adjacency().detach().numpy() > 0
+    edges = graph.sum(axis=0 if model.module.listens_along_rows else 1)  # [n]: edges that lead away from each variable
+    most = np.argsort(-edges, kind="stable")[:HUBS]
+    in_subset = [int(np.isin(draw, most).sum()) for draw in draws]
+    gaps = mae["partial"][:, STEP - 1] / mae["oracle"][:, STEP - 1] - 1
+    return {
+        "share_of_edges": float(edges[most].sum() / max(1, edges.sum())),
+        "variables_without_listeners": int((edges == 0).sum()),
+        "hubs_in_subset": in_subset,
+        "gap_by_draw": np.round(100 * gaps, 3).tolist(),
+        "correlation": float(np.corrcoef(in_subset, gaps)[0, 1]) if np.std(in_subset) > 0 else None,
+    }
+
+
+def _name(change: Change) -> str:
+    return f"partial-causes-{change.model}-{change.dataset}"
+
+
+def _figures(change: Change) -> dict[str, Any]:
+    path = records.RESULTS / f"{_name(change)}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
+
+
+def _write(change: Change, figures: dict[str, Any]) -> None:
+    records.write_record(
+        _name(change),
+        figures,
+        packages=("numpy", "torch", "lightning"),
+        command=f"python benchmarks/partial_causes.py {change.model} --dataset {change.dataset}",
+        model=change.model,
+        dataset=change.dataset,
+        draws=DRAWS,
+        every=EVERY,
+    )
+
+
+if __name__ == "__main__":
+    main()
