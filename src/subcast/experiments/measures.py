@@ -14,10 +14,11 @@ from subcast.comparison import Comparison, Tally
 from subcast.errors import InputError
 from subcast.evaluation import Method
 from subcast.experiments.groups import make_groups
-from subcast.experiments.methods import make_method
+from subcast.experiments.methods import TUNED_METHODS, make_method
 from subcast.experiments.pagerank import pagerank
 from subcast.experiments.study import STEP, Context, complete_windows, thin_windows
 from subcast.experiments.summaries import summarize
+from subcast.experiments.tuned import TunedMethod
 from subcast.forecasters import FORECASTERS
 from subcast.retrieval import QueryTable
 from subcast.windows import Windows
@@ -91,12 +92,18 @@ class Errors:
         group, present = self.groups.unit(unit)
         tallies = {name: method.tally(present) for name, method in self.methods.items()}
         ordered = {name: tallies[name] for name in self.names}
-        return {"group": group, "tallies": _tallies_of_draw(self.context, ordered, present)}
+        chosen = {name: method.chosen for name, method in self.methods.items() if method.chosen}
+        return {
+            "group": group,
+            "tallies": _tallies_of_draw(self.context, ordered, present),
+            **({"chosen": chosen} if chosen else {}),
+        }
 
     def summary(self, results: Sequence[Result]) -> Result:
-        """Return means, deviations, gaps and tallies of every group."""
+        """Return means, deviations, gaps and tallies of every group, and the settings of methods that were tuned."""
         by_group = {group: [r for r in results if r["group"] == group] for group in self.groups.draws}
-        return {**_test_facts(self.context.test), **self.groups.facts, **_figures(by_group)}
+        chosen = {"chosen": results[0]["chosen"]} if "chosen" in results[0] else {}
+        return {**_test_facts(self.context.test), **self.groups.facts, **chosen, **_figures(by_group)}
 
 
 def window_facts(windows: Windows, split: str) -> Result:
@@ -391,6 +398,12 @@ class DeclaredMethod:
     def forecast(self) -> Method:
         """The method."""
         return make_method(self.context, self.kind, **self.options)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The settings that were chosen for it on validation windows, and how; none where it is not tuned."""
+        method = self.forecast if self.kind in TUNED_METHODS else None
+        return dict(method.chosen) if isinstance(method, TunedMethod) else {}
 
     def tally(self, present: NDArray[np.int64]) -> Tally:
         """Tally its errors under a draw of S."""

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from subcast import baselines
 from subcast.evaluation import Method, partial_inputs, wrapped
 from subcast.experiments.study import Context
+from subcast.experiments.tuned import TunedMethod, chosen_settings, tune_fdw
 from subcast.subset.methods import forecast_windows
 from subcast.subset.methods.paper import PaperMethod
 from subcast.windows import Windows
 
 Maker = Callable[..., Method]
 METHODS: dict[str, Maker] = {}
+TUNED_METHODS = ("fdw-tuned",)
+"""Methods whose settings are chosen in the cell: its record has them."""
 
 
 def method(name: str) -> Callable[[Maker], Maker]:
@@ -58,6 +61,13 @@ def _fdw(context: Context, **changes: Any) -> Method:
         return method.weighted_sum(completed.each, completed.neighbors, present)[0]
 
     return forecast
+
+
+@method("fdw-tuned")
+def _fdw_tuned(context: Context, windows: int = 60, draws: int = 3) -> Method:
+    """Return FDW with b, tau and m from the paper's grids, chosen on validation windows and other draws of S."""
+    chosen = tune_fdw(context, windows, draws)
+    return TunedMethod(_fdw(context, **chosen_settings(chosen)), chosen)
 
 
 @method("scalable")

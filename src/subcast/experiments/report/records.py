@@ -35,6 +35,7 @@ METHODS = {
     "oracle": "Oracle",
     "partial": "Partial",
     "fdw": "FDW",
+    "fdw-tuned": "FDW, tuned",
     "ddw": "DDW",
     "uw": "UW",
     "subcast": "subcast",
@@ -233,7 +234,7 @@ def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, st
     yield experiment, model, "b=0.5 tau=0.1" if method in ("b=0.5", "tau=0.1") else method
     if method in ("oracle", "partial"):
         yield "table-oracle-partial", model, method
-    if method == "fdw" or method in _PLAIN_FDW:
+    if method in ("fdw", "fdw-tuned") or method in _PLAIN_FDW:
         yield "table-main", model, "fdw"
     if method == "neighbor-forecast":
         yield "table-knn", model, method

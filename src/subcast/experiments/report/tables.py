@@ -115,6 +115,20 @@ def _errors_of_one(records: Sequence[Record]) -> str:
     return markdown_table(columns, rows, left=2)
 
 
+def _tuned(records: Sequence[Record]) -> str:
+    """Return errors and gaps, and below them the settings that were chosen in each cell."""
+    rows = []
+    for record in records:
+        for name, chosen in record.figures["chosen"].items():
+            settings = chosen["settings"]
+            sizes = f"{chosen['validation_draws']}, {chosen['validation_windows']:,}"
+            texts = [f"{settings[setting]:g}" for setting in ("exponent", "temperature", "neighbors")]
+            errors = [f"{chosen[key]:.3f}" for key in ("validation_mae_of_fixed", "validation_mae")]
+            rows.append([record.label, METHODS.get(name, name), sizes, *texts, *errors])
+    columns = ["cell", "method", _RANKED, "b", "tau", "m", "validation MAE with fixed settings", "with the chosen ones"]
+    return f"{_errors(records)}\n\nThe settings that were chosen:\n\n{markdown_table(columns, rows, left=2)}"
+
+
 def heading(dataset: str, what: str) -> str:
     """Return the heading of a column of published numbers, with the dataset where it is not ours."""
     if dataset in PAPER_DATASETS:
@@ -377,4 +391,5 @@ _TABLES_BY_EXPERIMENT: dict[str, Callable[[Sequence[Record]], str]] = {
     "figure-retrieval-size": _settings,
     "figure-horizon": _steps,
     "table-correlated": _clusters,
+    "table-tuned": _tuned,
 }
