@@ -232,7 +232,8 @@ class WeightingRank:
 class Apriori:
     """Models trained and tested on their own S, beside methods that use the model of all variables (table 2).
 
-    Each draw of S needs a training. Options: `preset`, "default" or "paper"; `epochs`, those of the preset by default.
+    Each draw of S needs a training. Options: `preset`, "default" or "paper"; `epochs`, a number or a table of numbers
+    by model, those of the preset by default.
     """
 
     left_out: Mapping[str, str] = {}
@@ -249,12 +250,14 @@ class Apriori:
         context, present = self.context, self.all_draws[unit]
         names = ("oracle", "partial", "fdw", "subcast")
         tallies = {name: DeclaredMethod(context, {"name": name}).tally(present) for name in names}
-        tallies["apriori"] = context.tally(train_on(context, present, self.options), present)
-        return {"tallies": _tallies_of_draw(context, tallies, present)}
+        forecast, training = train_on(context, present, self.options)
+        tallies["apriori"] = context.tally(forecast, present)
+        return {"tallies": _tallies_of_draw(context, tallies, present), "training": training}
 
     def summary(self, results: Sequence[Result]) -> Result:
-        """Return means, deviations, gaps and tallies."""
-        return {**_test_facts(self.context.test), **_figures({"15%": results})}
+        """Return means, deviations, gaps and tallies, and the facts of each training."""
+        trainings = [result["training"] for result in results]
+        return {**_test_facts(self.context.test), "trainings": trainings, **_figures({"15%": results})}
 
 
 @measure("pagerank")
