@@ -37,8 +37,8 @@ def test_every_experiment_has_a_page_and_a_row(page: str, pages: dict[str, str])
         declared = len({(cell.dataset, cell.model) for cell in experiment.cells("quick")})
         assert cells[1:3] == [experiment.paper, f"{declared} of {declared}"]
         assert pages[experiment.name].startswith(f"# {experiment.title}\n")
-    assert set(pages) == {*load_experiments(), "runs", "reproduction"}
-    assert not any("not run yet" in text.lower() for text in pages.values())
+    assert set(pages) == {*load_experiments(), "runs", "causes", "reproduction"}
+    assert not any("not run yet" in text.lower() for name, text in pages.items() if name != "causes")
 
 
 def test_figures_are_files_that_the_pages_link(pages: dict[str, str], full: Path) -> None:
@@ -102,7 +102,7 @@ def test_each_order_and_the_other_datasets_have_verdicts_of_their_own(tmp_path: 
     pages = report(tmp_path)
     link = "[table-oracle-partial](page/table-oracle-partial.md)"
     cells = row_of(pages["page"], link, "Partial loses against Oracle.")
-    assert cells[2:] == ["holds", "does not hold", "does not hold"]
+    assert cells[2:] == ["does not hold", "holds", "does not hold"]
     cells = row_of(pages["page"], "[figure-neighbors](page/figure-neighbors.md)")
     assert cells[-1] == "not measured"
 
@@ -111,8 +111,7 @@ def test_a_claim_about_several_tables_of_a_dataset_stands_with_it(tmp_path: Path
     write_record(tmp_path / "r", "figure-rounds", "ecg5000", "")
     claims = section(report(tmp_path)["page"], "## The paper's claims")
     cells = row_of(claims, "[figure-rounds](page/figure-rounds.md)")
-    assert cells[2] == "holds"
-    assert cells[3:] == ["", ""]
+    assert cells[2:] == ["", "holds", ""]
 
 
 def test_texts_are_of_known_experiments_and_datasets() -> None:

@@ -210,7 +210,7 @@ def _between_trainings(every: Sequence[Quantity]) -> Iterator[str]:
     for quantity in every:
         if quantity.spread is not None:
             means = [float(np.mean(quantity.ours[dataset])) for dataset in ORDERS]
-            moved = f"{means[1] - means[0]:+.2f}"
+            moved = f"{means[0] - means[1]:+.2f}"
             rows.append([_title(quantity.model), quantity.what, f"{quantity.spread:.2f}", moved])
     if rows:
         yield "## What another training moves"
@@ -218,7 +218,8 @@ def _between_trainings(every: Sequence[Quantity]) -> Iterator[str]:
             "Trainings that differ in their seed alone, in comparison with what the order of rows moves. A difference "
             "between two models or methods that is smaller than the first number means nothing with one training each."
         )
-        yield markdown_table(["model", "quantity", "largest minus smallest", "moved by the order"], rows, left=2)
+        difference = f"{ORDERS[_FIRST]} minus {ORDERS[_SECOND]}"
+        yield markdown_table(["model", "quantity", "largest minus smallest", difference], rows, left=2)
 
 
 def _in_both_orders(all_records: AllRecords, experiments: Sequence[str], model: str) -> dict[str, list[Record]] | None:

@@ -1,4 +1,4 @@
-"""Write the report from the records: a page with the verdicts, one for each experiment, and one on what was run.
+"""Write the report from the records: a page with the verdicts, one for each experiment, on causes and on what was run.
 
 All measured numbers come from the records and all published numbers from `published.csv`; descriptions of the data and
 likely reasons for differences are in `text.toml`. Texts link to experiments as `(#table-main)` and to the page on what
@@ -17,6 +17,7 @@ from typing import Any
 
 from subcast.errors import InputError
 from subcast.experiments.declaration import load_experiments
+from subcast.experiments.report.causes import causes_page, causes_sentence, read_causes
 from subcast.experiments.report.experiment_page import (
     Cells,
     claim_text,
@@ -41,8 +42,8 @@ from subcast.experiments.report.verdicts import Claim, Outcome, verdict
 from subcast.plots import save_figure
 from subcast.storage.files import whole_file
 
-RUNS = "runs"
-"""Name of the page on what was run."""
+RUNS, CAUSES = "runs", "causes"
+"""Names of the pages on what was run and on tested causes."""
 
 
 def write_report(results: Path, page: Path, figures: Path) -> Path:
@@ -52,7 +53,8 @@ def write_report(results: Path, page: Path, figures: Path) -> Path:
     ----------
     results
         folder of the records, as `subcast reproduce` fills it (`<experiment>/<cell>.json`); records of trainings
-        (`training-*.json`) and trained models (`checkpoints/`) are read from the folder above
+        (`training-*.json`), of tested causes (`partial-causes-*.json`) and trained models (`checkpoints/`) are read
+        from the folder above
     page
         path of the first page; the others are written into a folder of the same name
     figures
@@ -71,7 +73,10 @@ def write_report(results: Path, page: Path, figures: Path) -> Path:
     figure_links = _draw_figures(all_records, figures, folder)
     committed = {path.name.removesuffix(".onnx") for path in (results.parent / "checkpoints").glob("*")}
     models = committed_sentence(trainings, committed)
-    _write(page, _first_page(all_records, texts, trained, models), f"{folder.name}/")
+    models += " ([what was run](#runs))" if models else ""
+    causes = read_causes(results.parent)
+    _write(page, _first_page(all_records, texts, trained, [causes_sentence(causes), models]), f"{folder.name}/")
+    _write(folder / f"{CAUSES}.md", causes_page(causes, texts["causes"]))
     runs = runs_section(all_records, others, trainings, texts["data"], committed)
     _write(folder / f"{RUNS}.md", _runs_page(runs, texts))
     for name, experiment in load_experiments().items():
@@ -91,7 +96,7 @@ def linked(text: str, prefix: str = "") -> str:
     >>> linked("[a](#table-main), [b](#in-short)", "reproduction/"), linked("[c](#runs)")
     ('[a](reproduction/table-main.md), [b](#in-short)', '[c](runs.md)')
     """
-    names = "|".join([*load_experiments(), RUNS])
+    names = "|".join([*load_experiments(), RUNS, CAUSES])
     return re.sub(rf"\(#({names})\)", rf"({prefix}\1.md)", text)
 
 
@@ -113,11 +118,13 @@ def _draw_figures(all_records: AllRecords, folder: Path, pages: Path) -> dict[st
     return links
 
 
-def _first_page(all_records: AllRecords, texts: Mapping[str, Any], trained: Cells, models: str) -> Iterator[str]:
+def _first_page(
+    all_records: AllRecords, texts: Mapping[str, Any], trained: Cells, sentences: Sequence[str]
+) -> Iterator[str]:
     head = texts["head"]
     yield "# The paper's evaluation, measured again"
     yield head["introduction"]
-    yield from overview_section(all_records, models)
+    yield from overview_section(all_records, sentences)
     yield "## The main results"
     yield head["main"]
     yield main_table(all_records)

@@ -456,7 +456,7 @@ def _rank_rises(record: Record) -> Answer:
 )
 def _grows_with_steps(record: Record) -> Answer | None:
     values = gap_by_step(record)
-    return None if record.dataset == "ecg5000" else (strictly_monotonic(values, 1), series_text(values))
+    return None if record.dataset in PAPER_DATASETS else (strictly_monotonic(values, 1), series_text(values))
 
 
 @_per_record(
@@ -468,7 +468,7 @@ def _zig_zag(record: Record) -> Answer | None:
     values = gap_by_step(record)
     return (
         (mostly_monotonic(values, 1) and not strictly_monotonic(values, 1), series_text(values))
-        if record.dataset == "ecg5000"
+        if record.dataset in PAPER_DATASETS
         else None
     )
 

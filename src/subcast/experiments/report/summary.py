@@ -43,8 +43,8 @@ _CLAIM_VERBS = {
 }
 
 
-def overview_section(all_records: AllRecords, models: str) -> Iterator[str]:
-    """Yield the main results in a few lines, with a sentence on the trained models."""
+def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Iterator[str]:
+    """Yield the main results in a few lines, and further sentences that are not empty."""
     yield "## In short"
     lines = [f"- {_claims_sentence(all_records)}"]
     lines += [line for method in _METHOD_NAMES for line in _span_of_gaps(all_records, method)]
@@ -52,7 +52,7 @@ def overview_section(all_records: AllRecords, models: str) -> Iterator[str]:
     lines += [f"- {text}" for text in _agreement_sentences(all_records)]
     question = "[Which order of ECG5000's rows](#ecg5000-which-order-of-rows) is the paper's?"
     lines.append(f"- {question} {order_verdict(all_records)}")
-    lines += [f"- {models} ([what was run](#runs))"] if models else []
+    lines += [f"- {text}" for text in sentences if text]
     yield "\n".join(lines)
 
 

@@ -129,6 +129,38 @@ def _tuned(records: Sequence[Record]) -> str:
     return f"{_errors(records)}\n\nThe settings that were chosen:\n\n{markdown_table(columns, rows, left=2)}"
 
 
+def _apriori(records: Sequence[Record]) -> str:
+    """Return errors and gaps, and below them how the models of each S were trained."""
+    rows = []
+    for record in records:
+        trainings = record.figures.get("trainings", [])
+        if trainings:
+            late = [100 * late_improvement(training["validation_mae"]) for training in trainings]
+            columns = ("epochs_at_most", "epochs", "full_horizon_from_epoch", "best_epoch")
+            spans = [_span([int(training[name]) for training in trainings]) for name in columns]
+            hours = sum(float(training["hours"]) for training in trainings)
+            rows.append([record.label, str(len(trainings)), *spans, f"{np.mean(late):.1f} %", f"{hours:.2f}"])
+    if not rows:
+        return _errors(records)
+    headings = ["cell", "trainings", "epochs at most", "epochs run", "all 12 steps in the loss from epoch"]
+    headings += ["best epoch", "gain of the last quarter", "hours"]
+    note = (
+        "How the models of each S were trained. The gain of the last quarter says how much the best validation MAE of "
+        "all epochs is below that of the first three quarters: near 0, validation has flattened."
+    )
+    return f"{_errors(records)}\n\n{note}\n\n{markdown_table(headings, rows)}"
+
+
+def late_improvement(errors: Sequence[float]) -> float:
+    """Return by which share the smallest of all values is below the smallest of the first three quarters.
+
+    >>> late_improvement([4.0, 3.0, 2.0, 1.5]), late_improvement([4.0, 3.0, 2.0, 2.5])
+    (0.25, 0.0)
+    """
+    before = min(errors[: max(1, len(errors) * 3 // 4)])
+    return 1 - min(errors) / before
+
+
 def heading(dataset: str, what: str) -> str:
     """Return the heading of a column of published numbers, with the dataset where it is not ours."""
     if dataset in PAPER_DATASETS:
@@ -378,7 +410,7 @@ def _published_dataset_row(record: Record) -> list[str]:
 
 TABLES: dict[str, Callable[[Sequence[Record]], str]] = {
     "errors": _errors,
-    "apriori": _errors,
+    "apriori": _apriori,
     "reciprocal-rank": _ranks,
     "weighting-rank": _weighting_ranks,
     "pagerank": _pagerank,

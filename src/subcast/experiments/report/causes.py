@@ -1,0 +1,168 @@
+"""The page of tested causes: what changes the loss of Partial, from the records of `benchmarks/partial_causes.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subcast.comparison import Comparison
+from subcast.experiments.published import find_one
+from subcast.experiments.report.records import MODELS, ORDERS, ORIGINALS
+from subcast.experiments.report.tables import gap_text, markdown_table
+from subcast.experiments.summaries import summarize_pairs
+from subcast.names import plural
+
+AS_RUN = "as in the experiments"
+"""Name of the entry of a record that changes nothing."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Errors of Oracle and Partial of a model in table 1, and the gap of MAE."""
+
+    oracle: float
+    partial: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class CauseRecord:
+    """The changes that were measured on one model.
+
+    Parameters
+    ----------
+    model, dataset, draws
+        the cell, and the number of draws of S
+    changes
+        for each change what differs, the rows of Oracle and Partial, and facts of the training or the graph
+    """
+
+    model: str
+    dataset: str
+    draws: int
+    changes: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def label(self) -> str:
+        """Model and dataset."""
+        return f"{MODELS[self.model]} on `{self.dataset}`"
+
+    @property
+    def published(self) -> Published:
+        """What the paper prints."""
+        cell = {"experiment": "table-oracle-partial", "dataset": ORIGINALS[self.dataset], "model": self.model}
+        oracle, partial = (find_one(**cell, setting=name, metric="mae").mean for name in ("oracle", "partial"))
+        gap = find_one(**cell, setting="partial", metric="delta_mae").mean
+        return Published(float(oracle), float(partial), float(gap))
+
+    def explains(self, name: str) -> bool:
+        """Return whether the published gap lies in the interval of a change, where it does not as the model was run."""
+        return self._covers(name) and not self._covers(AS_RUN)
+
+    def _covers(self, name: str) -> bool:
+        interval = self.changes[name]["partial"].get("mae_gap_interval")
+        return bool(interval) and interval[0] <= self.published.gap <= interval[1]
+
+
+def read_causes(folder: Path) -> list[CauseRecord]:
+    """Return the records of tested causes, in the order of datasets and models; intervals come from the tallies."""
+    records = []
+    for path in sorted(folder.glob("partial-causes-*.json")):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        changes = {name: _with_rows(entry) for name, entry in stored["figures"].items()}
+        records.append(CauseRecord(stored["model"], stored["dataset"], int(stored["draws"]), changes))
+    order, models = list(ORIGINALS), list(MODELS)
+    return sorted(records, key=lambda record: (order.index(record.dataset), models.index(record.model)))
+
+
+def _with_rows(entry: Mapping[str, Any]) -> dict[str, Any]:
+    comparison = Comparison.from_record(entry["tallies"])
+    rows = summarize_pairs(comparison, int(entry["tallies"]["step"]))
+    return {**entry, **rows}
+
+
+def causes_sentence(records: Sequence[CauseRecord]) -> str:
+    """Return in a sentence how many changes were tried, and which bring Partial's gap to the published one."""
+    tried = [(record, name) for record in records for name in record.changes if name != AS_RUN]
+    if not tried:
+        return ""
+    explaining = [f"{name} ({record.label})" for record, name in tried if record.explains(name)]
+    text = f"{plural(len(tried), 'change')} tried as a cause of what Partial loses ([tested causes](#causes)): "
+    if not explaining:
+        return text + "none brings the published gap into the 95 % interval of ours where it was outside."
+    return text + f"the published gap is in the 95 % interval of ours with {', '.join(explaining)}."
+
+
+def causes_page(records: Sequence[CauseRecord], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the paragraphs of the page.
+
+    Parameters
+    ----------
+    records
+        what was measured
+    texts
+        the texts that are written by hand: `introduction`, `unknown`, and one for each `MODEL-DATASET` that has one
+    """
+    yield "# Tested causes of what Partial loses"
+    yield texts["introduction"]
+    if not records:
+        yield "Not run yet: `python benchmarks/partial_causes.py`."
+        return
+    for record in records:
+        yield f"## {MODELS[record.model]}, {ORDERS.get(record.dataset, record.dataset)} (`{record.dataset}`)"
+        yield _table(record)
+        yield from _hubs(record)
+        text = texts.get(f"{record.model}-{record.dataset}")
+        if text:
+            yield text
+    yield "## What is not known"
+    yield texts["unknown"]
+
+
+def _table(record: CauseRecord) -> str:
+    """Return a row for each change, with the published numbers in the last row."""
+    rows = []
+    for name, change in record.changes.items():
+        oracle, partial = change["oracle"], change["partial"]
+        rows.append(
+            [
+                name,
+                change["text"],
+                "trained anew" if change["trained"] else "",
+                f"{oracle['mae']:.2f}",
+                f"{partial['mae']:.2f}",
+                gap_text(partial, "mae"),
+                f"{oracle['rmse']:.2f}",
+                gap_text(partial, "rmse"),
+            ]
+        )
+    published = record.published
+    numbers = [f"{published.oracle:.2f}", f"{published.partial:.2f}", f"{published.gap:.2f}", "", ""]
+    rows.append(["*published*", "", "", *numbers])
+    windows = next(iter(record.changes.values()))["test_windows"]
+    columns = ["change", "what differs", "model", "Oracle, MAE", "Partial, MAE", "gap of MAE, %"]
+    columns += ["Oracle, RMSE", "gap of RMSE, %"]
+    table = markdown_table(columns, rows, left=3)
+    return f"{record.draws} draws of S, {windows:,} test windows, the same in every row.\n\n{table}"
+
+
+def _hubs(record: CauseRecord) -> Iterator[str]:
+    """Yield how the edges of the graph are spread, and how the gap of a draw goes with the number of hubs in S."""
+    hubs = record.changes.get(AS_RUN, {}).get("hubs")
+    if hubs is None:
+        return
+    text = (
+        f"Of the graph's edges {100 * hubs['share_of_edges']:.0f} % lead away from the same 20 variables; "
+        f"{plural(hubs['variables_without_listeners'], 'variable')} have no listener. A draw of S has "
+        f"{np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
+    )
+    correlation = hubs["correlation"]
+    if correlation is None:
+        yield f"{text}."
+        return
+    yield f"{text}; this number and the gap of the draw have a correlation of {correlation:.2f} ({record.draws} draws)."

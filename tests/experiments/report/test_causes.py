@@ -1,0 +1,53 @@
+"""The page of tested causes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from experiments.report.examples import comparison, gaps_of, report, row_of, section, write_record
+from subcast.experiments.report.causes import causes_sentence, read_causes
+
+HUBS = {"share_of_edges": 0.98, "variables_without_listeners": 120, "hubs_in_subset": [2, 3, 4], "correlation": -0.5}
+
+
+def write_causes(folder: Path, gaps: dict[str, float], model: str = "mtgnn", dataset: str = "ecg5000") -> None:
+    """A record with a change for each gap of Partial."""
+    figures = {
+        name: {
+            "text": f"what {name} is",
+            "trained": name == "another head",
+            "test_windows": 10,
+            "tallies": comparison({"oracle": 0.0, "partial": gap / 100}).to_record(12),
+        }
+        for name, gap in gaps.items()
+    }
+    figures["as in the experiments"]["hubs"] = HUBS
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {"model": model, "dataset": dataset, "draws": 6, "figures": figures}
+    (folder / f"partial-causes-{model}-{dataset}.json").write_text(json.dumps(record))
+
+
+def test_a_change_explains_the_published_gap_only_if_the_model_as_run_does_not(tmp_path: Path) -> None:
+    write_causes(tmp_path, {"as in the experiments": 30.0, "edges kept": 13.1, "another head": 50.0})
+    (record,) = read_causes(tmp_path)
+    assert record.published.gap == 13.11
+    assert [name for name in record.changes if record.explains(name)] == ["edges kept"]
+    text = causes_sentence([record])
+    assert text.startswith("2 changes tried ")
+    assert text.endswith("with edges kept (MTGNN on `ecg5000`).")
+    write_causes(tmp_path, {"as in the experiments": 13.1, "edges kept": 13.1})
+    assert "none brings the published gap" in causes_sentence(read_causes(tmp_path))
+    assert causes_sentence([]) == ""
+
+
+def test_the_page_has_a_row_for_each_change_and_the_published_numbers(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-main", "ecg5000", "mtgnn", measured=gaps_of(partial=30))
+    write_causes(tmp_path, {"as in the experiments": 30.0, "another head": 50.0})
+    pages = report(tmp_path)
+    assert "[tested causes](page/causes.md)" in section(pages["page"], "## In short")
+    table = section(pages["causes"], "## MTGNN, training rows first (`ecg5000`)")
+    assert row_of(table, "another head")[1:3] == ["what another head is", "trained anew"]
+    assert row_of(table, "*published*")[3:6] == ["3.43", "3.88", "13.11"]
+    assert "98 % lead away from the same 20 variables; 120 variables have no listener" in table
+    assert "has 3.0 of the 20 on average; this number and the gap of the draw have a correlation of -0.50" in table
