@@ -1,0 +1,109 @@
+"""The changes that are tried as causes of what Partial loses: each changes what it says, and nothing stays changed."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.scripts import script
+from forecasters.examples import inputs, run
+from subcast import load_dataset
+from subcast.training import TrainConfig, train
+from twins.forecasters_twins import TWINS, chebyshev_terms
+
+causes = script("partial_causes")
+PRESENT = np.array([1, 3, 4])
+
+
+@pytest.fixture(scope="module")
+def windows():
+    return load_dataset("clouds", n_plants=6, n_steps=600).split(12, 3, protocol="paper")
+
+
+@pytest.fixture(scope="module")
+def models(windows):
+    config = TrainConfig(epochs=1, progress=False)
+    graphs = {"mtgnn": None, "astgcn": np.ones((6, 6)), "mstgcn": np.ones((6, 6))}
+    return {name: train(name, windows.train, windows.val, config, graph=graph) for name, graph in graphs.items()}
+
+
+def normalized(model, windows, absent=None):
+    """The inputs as the module takes them, [b, t, n, 1], with absent variables at a value in raw units."""
+    raw = windows.batch().inputs.astype(np.float64)
+    if absent is not None:
+        for variable in set(range(6)) - set(PRESENT):
+            raw[:, :, variable, 0] = absent[variable]
+    return torch.tensor((raw - model.scaler.mean) / model.scaler.scale, dtype=torch.float32)
+
+
+def raw_forecast(model, x, **options):
+    with torch.no_grad():
+        forecast = model.module(x, **options)
+    return (forecast.numpy() * model.scaler.scale + model.scaler.mean)[:, :, PRESENT]
+
+
+@pytest.mark.parametrize("name", ["mtgnn", "astgcn", "mstgcn"])
+def test_absent_inputs_get_the_value_and_edges_stay(models, windows, name):
+    model, test = models[name], windows.test[::7]
+    values = {
+        causes.edges_kept: np.full(6, model.scaler.mean[0]),
+        causes.own_mean: model.means,
+        causes.raw_zero: np.zeros(6),
+    }
+    for change, value in values.items():
+        expected = raw_forecast(model, normalized(model, test, value))
+        np.testing.assert_allclose(change(model, test, PRESENT), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["astgcn", "mstgcn"])
+def test_only_edges_are_removed(models, windows, name):
+    model, test = models[name], windows.test[::7]
+    x, mask = normalized(model, test), torch.zeros(6, dtype=torch.bool)
+    mask[PRESENT] = True
+    with torch.no_grad():
+        forecast = TWINS[name](model.module, x, terms=chebyshev_terms(model.module, mask)).numpy()
+    expected = (forecast * model.scaler.scale + model.scaler.mean)[:, :, PRESENT]
+    np.testing.assert_allclose(causes.only_edges_removed(model, test, PRESENT), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["mtgnn", "astgcn", "mstgcn"])
+def test_a_change_leaves_the_model_as_it_was(models, windows, name):
+    model, test = models[name], windows.test[::7]
+    before = causes.as_published(model, test, PRESENT)
+    changed = [causes.only_edges_removed] * (name != "mstgcn")  # there, nothing but edges carries other variables
+    changed += [causes.attention_to_present] * (name == "astgcn") + [causes.own_eigenvalue] * (name != "mtgnn")
+    for change in changed:
+        assert not np.allclose(change(model, test, PRESENT), before, rtol=1e-5)
+        np.testing.assert_array_equal(causes.as_published(model, test, PRESENT), before)
+
+
+@pytest.mark.parametrize("feed_absent", [True, False])
+def test_recursive_lstnet_is_fed_its_own_forecasts(feed_absent):
+    torch.manual_seed(0)
+    settings = {"n_variables": 7, "lookback": 12, "n_features": 1}
+    model = causes.RecursiveLSTNet(feed_absent=feed_absent, horizon=4, **settings).eval()
+    x, present = inputs(), torch.tensor([True, False, True, True, False, True, True])
+    expected, history = [], torch.where(present[:, None], x, torch.zeros(()))
+    for _ in range(4):
+        with torch.no_grad():
+            step = TWINS["lstnet"](model.one_step, history)[:, 0]  # [b, n]
+        expected.append(step)
+        fed = step if feed_absent else step * present
+        history = torch.cat([history[:, 1:], fed[:, None, :, None]], dim=1)
+    torch.testing.assert_close(run(model, x, present=present), torch.stack(expected, 1), atol=1e-5, rtol=1e-5)
+
+
+def test_hubs_are_the_variables_that_most_listen_to():
+    graph = torch.zeros(30, 30)
+    graph[:, :20] = 1.0  # entry (i, j): i listens to j
+    graph[0, 25] = 1.0
+    module = SimpleNamespace(adjacency=lambda: graph, listens_along_rows=True)
+    draws = [np.array([0, 1, 21]), np.array([21, 22, 23])]
+    errors = {"oracle": np.ones((2, 12)), "partial": np.array([[1.5] * 12, [1.1] * 12])}
+    hubs = causes.hubs(SimpleNamespace(module=module), draws, errors)
+    assert hubs["share_of_edges"] == pytest.approx(600 / 601)
+    assert hubs["variables_without_listeners"] == 9
+    assert hubs["hubs_in_subset"] == [2, 0]
+    assert hubs["gap_by_draw"] == [50.0, 10.0]
+    assert hubs["correlation"] == pytest.approx(1.0)
