@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subcast.experiments.report.records import METHODS, Record
 from subcast.experiments.report.verdicts import gap_by_step
+from subcast.metrics import METRICS
 from subcast.plots import INK, SOFT
 
 # The palette of Okabe and Ito, with a marker and a dash for each.
@@ -146,15 +147,16 @@ def _with_interval(axis: Any, positions: Sequence[float], rows: Sequence[Any], r
 
 
 def _horizon(records: Sequence[Record]) -> Any:
-    datasets = _datasets_of(records)
-    figure, axes = _panels(datasets)
-    for axis, dataset in zip(axes, datasets, strict=True):
+    """Draw a row of panels for each dataset: MAE on the left, RMSE on the right."""
+    panels = [(dataset, metric) for dataset in _datasets_of(records) for metric in METRICS]
+    figure, axes = _panels([f"{dataset}, {metric.upper()}" for dataset, metric in panels])
+    for axis, (dataset, metric) in zip(axes, panels, strict=True):
         for record in (record for record in records if record.dataset == dataset):
-            values = gap_by_step(record)
+            values = gap_by_step(record, metric=metric)
             _line(axis, list(range(1, len(values) + 1)), values, record.model, record.model_title, record.seed)
         axis.axhline(0, color=INK, linewidth=0.8)
         axis.set_xticks(range(1, len(values) + 1, 2 if len(values) > 6 else 1))
-    _label(figure, "step of the forecast", "MAE of Partial minus MAE of Oracle")
+    _label(figure, "step of the forecast", "error of Partial minus error of Oracle")
     _legend(figure, axes)
     return figure
 

@@ -304,14 +304,18 @@ def _published_rows(
 
 
 def _steps(records: Sequence[Record]) -> str:
-    """Return a row for each cell with the gap between Partial and Oracle, a column for each step."""
-    values = {record.label: gap_by_step(record) for record in records}
-    steps = [str(step + 1) for step in range(len(next(iter(values.values()))))]
-    rows = [
-        [record.label, _draws_and_windows(record), *(f"{value:.2f}" for value in values[record.label])]
-        for record in records
-    ]
-    return "MAE of Partial minus MAE of Oracle, by step.\n\n" + markdown_table(["cell", _TESTED, *steps], rows)
+    """Return for each metric a row for each cell with the gap between Partial and Oracle, a column for each step."""
+    tables = []
+    for metric in ("mae", "rmse"):
+        values = {record.label: gap_by_step(record, metric=metric) for record in records}
+        steps = [str(step + 1) for step in range(len(next(iter(values.values()))))]
+        rows = [
+            [record.label, _draws_and_windows(record), *(f"{value:.2f}" for value in values[record.label])]
+            for record in records
+        ]
+        heading = f"{metric.upper()} of Partial minus {metric.upper()} of Oracle, by step."
+        tables.append(f"{heading}\n\n{markdown_table(['cell', _TESTED, *steps], rows)}")
+    return "\n\n".join(tables)
 
 
 def _ranks(records: Sequence[Record]) -> str:

@@ -197,12 +197,12 @@ def series_text(values: Sequence[float], digits: int = 2) -> str:
     return " → ".join(f"{value:.{digits}f}" for value in values)
 
 
-def gap_by_step(record: Record, method: str = "partial") -> list[float]:
-    """Return how much a method's MAE is above Oracle's at every step."""
+def gap_by_step(record: Record, method: str = "partial", metric: str = "mae") -> list[float]:
+    """Return how much a method's error is above Oracle's at every step."""
     rows = record.methods
     return [
         float(error - oracle)
-        for error, oracle in zip(rows[method]["mae_by_step"], rows["oracle"]["mae_by_step"], strict=True)
+        for error, oracle in zip(rows[method][f"{metric}_by_step"], rows["oracle"][f"{metric}_by_step"], strict=True)
     ]
 
 
