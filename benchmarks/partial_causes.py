@@ -15,7 +15,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from subcast.experiments.summaries import summarize
 from subcast.forecasters.base import ForecastModule, take
 from subcast.forecasters.graph import largest_eigenvalue, without_absent
 from subcast.forecasters.lstnet import LSTNet
+from subcast.forecasters.mtgnn import MTGNN
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.subsets import draw_subsets
 from subcast.training import TrainConfig, train
@@ -99,9 +100,7 @@ def raw_zero(model: TrainedForecaster, windows: Windows, present: Present) -> ND
 
 def only_edges_removed(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
     """Return forecasts with the readings of all variables, but without edges to or from absent ones."""
-    mask = torch.zeros(model.n_variables, dtype=torch.bool)
-    mask[present] = True
-    with _shared_of(model.module, mask):
+    with _shared_of(model.module, _mask(model, present)):
         return model.predict(windows.batch().inputs, wanted=present)
 
 
@@ -118,8 +117,7 @@ def _shared_of(module: ForecastModule, mask: Tensor) -> Iterator[None]:
 
 def attention_to_present(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
     """Return forecasts of ASTGCN whose attention to absent variables is 0, and sums to 1 over the present ones."""
-    mask = torch.zeros(model.n_variables)
-    mask[present] = 1.0
+    mask = _mask(model, present).float()
 
     def hook(_module: Any, _inputs: Any, attention: Tensor) -> Tensor:
         kept = attention * mask[:, None]  # [b, n, n]: of each variable i for each variable j
@@ -135,14 +133,66 @@ def attention_to_present(model: TrainedForecaster, windows: Windows, present: Pr
 
 def own_eigenvalue(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
     """Return forecasts with the Laplacian scaled by the largest eigenvalue of the remaining edges."""
-    mask = torch.zeros(model.n_variables, dtype=torch.bool)
-    mask[present] = True
     before = model.module.largest.clone()
-    model.module.largest.fill_(largest_eigenvalue(without_absent(model.module.graph, mask)))
+    remaining = without_absent(model.module.graph, _mask(model, present))
+    model.module.largest.fill_(largest_eigenvalue(remaining))
     try:
         return as_published(model, windows, present)
     finally:
         model.module.largest.copy_(before)
+
+
+def degrees_kept(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts with the Laplacian of all edges, whose entries between two variables are 0 if one is absent.
+
+    The diagonal stays as in training; in the experiments it is computed from the remaining edges.
+    """
+    module = model.module
+    whole = module._laplacian(None)
+    mask = _mask(model, present)
+    kept = (mask[:, None] & mask[None, :]) | torch.eye(len(mask), dtype=torch.bool)
+    module._laplacian = lambda _present: whole * kept
+    try:
+        return as_published(model, windows, present)
+    finally:
+        del module._laplacian
+
+
+def polynomials_masked(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts of ASTGCN with the polynomials of all edges; rows and columns of absent variables are 0."""
+    mask = _mask(model, present)
+    terms = model.module._shared(None) * (mask[:, None] & mask[None, :])
+    model.module._shared = lambda _present: terms
+    try:
+        return as_published(model, windows, present)
+    finally:
+        del model.module._shared
+
+
+def variables_left_out(model: TrainedForecaster, windows: Windows, present: Present) -> NDArray[np.float32]:
+    """Return forecasts of MTGNN without the absent variables: each layer is normalized over the present ones alone."""
+    module = model.module
+    with torch.no_grad():
+        graph = module.adjacency(_mask(model, present))[present][:, present].numpy()
+    settings = {name: value for name, value in module.settings.items() if name not in ("n_variables", "graph")}
+    small = MTGNN(n_variables=len(present), graph=graph, **settings)
+    weights = module.state_dict()
+    of_variables = {name for name in weights if name.endswith((".scale", ".shift"))}
+    small.load_state_dict(
+        {
+            name: value if name == "graph" else weights[name][present] if name in of_variables else weights[name]
+            for name, value in small.state_dict().items()
+        }
+    )
+    variables = tuple(model.variables[variable] for variable in present)
+    alone = replace(model, module=small, means=model.means[present], variables=variables)
+    return alone.predict(windows.batch().inputs[:, :, present])
+
+
+def _mask(model: TrainedForecaster, present: Present) -> Tensor:
+    mask = torch.zeros(model.n_variables, dtype=torch.bool)
+    mask[present] = True
+    return mask
 
 
 # LSTNet with other heads.
@@ -245,16 +295,25 @@ def _of_lstnet(dataset: str) -> list[Change]:
     ]
 
 
+_LEFT_OUT = "a model of S alone, with the same weights: layers are normalized over S"
+_OWN_EIGENVALUE = "edges removed, and the Laplacian scaled by the largest eigenvalue of the rest"
+_DEGREES = "entries of the Laplacian between present and absent variables removed, its diagonal as in training"
 CHANGES = [
     *_of_lstnet(FIRST),
     *_of_graph_models("mtgnn", FIRST),
+    Change("variables left out", "mtgnn", FIRST, _LEFT_OUT, variables_left_out),
     *_of_graph_models("astgcn", OTHER),
     Change("attention to present", "astgcn", OTHER, "attention to absent variables is 0", attention_to_present),
-    Change("own eigenvalue", "astgcn", OTHER, "Laplacian scaled by the remaining edges", own_eigenvalue),
+    Change("own eigenvalue", "astgcn", OTHER, _OWN_EIGENVALUE, own_eigenvalue),
+    Change("degrees kept", "astgcn", OTHER, _DEGREES, degrees_kept),
+    Change("polynomials masked", "astgcn", OTHER, "polynomials as in training, without absent rows and columns",
+           polynomials_masked),
     *_of_graph_models("mstgcn", OTHER),
-    Change("own eigenvalue", "mstgcn", OTHER, "Laplacian scaled by the remaining edges", own_eigenvalue),
+    Change("own eigenvalue", "mstgcn", OTHER, _OWN_EIGENVALUE, own_eigenvalue),
+    Change("degrees kept", "mstgcn", OTHER, _DEGREES, degrees_kept),
     *_of_graph_models("mtgnn", OTHER),
-]
+    Change("variables left out", "mtgnn", OTHER, _LEFT_OUT, variables_left_out),
+]  # fmt: skip
 
 
 def main() -> None:

@@ -73,9 +73,51 @@ def test_a_change_leaves_the_model_as_it_was(models, windows, name):
     before = causes.as_published(model, test, PRESENT)
     changed = [causes.only_edges_removed] * (name != "mstgcn")  # there, nothing but edges carries other variables
     changed += [causes.attention_to_present] * (name == "astgcn") + [causes.own_eigenvalue] * (name != "mtgnn")
+    changed += [causes.degrees_kept] * (name != "mtgnn") + [causes.polynomials_masked] * (name == "astgcn")
     for change in changed:
         assert not np.allclose(change(model, test, PRESENT), before, rtol=1e-5)
         np.testing.assert_array_equal(causes.as_published(model, test, PRESENT), before)
+
+
+@pytest.mark.parametrize("name", ["astgcn", "mstgcn"])
+def test_the_diagonal_of_the_laplacian_stays(models, windows, name):
+    model, test = models[name], windows.test[::7]
+    module = model.module
+    laplacian = chebyshev_terms(module)[1].numpy()
+    for i in range(6):
+        for j in range(6):
+            if i != j and not {i, j} <= set(PRESENT):
+                laplacian[i, j] = 0
+    eye = np.eye(6)
+    terms = [torch.tensor(term, dtype=torch.float32) for term in (eye, laplacian, 2 * laplacian @ laplacian - eye)]
+    mask = torch.zeros(6, dtype=torch.bool)
+    mask[PRESENT] = True
+    with torch.no_grad():
+        forecast = TWINS[name](module, normalized(model, test), present=mask, terms=terms).numpy()
+    expected = (forecast * model.scaler.scale + model.scaler.mean)[:, :, PRESENT]
+    np.testing.assert_allclose(causes.degrees_kept(model, test, PRESENT), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_absent_rows_of_the_polynomials_are_removed(models, windows):
+    model, test = models["astgcn"], windows.test[::7]
+    mask = torch.zeros(6, dtype=torch.bool)
+    mask[PRESENT] = True
+    first, *terms = chebyshev_terms(model.module)
+    terms = [first, *(term * (mask[:, None] & mask[None, :]) for term in terms)]
+    with torch.no_grad():
+        forecast = TWINS["astgcn"](model.module, normalized(model, test), present=mask, terms=terms).numpy()
+    expected = (forecast * model.scaler.scale + model.scaler.mean)[:, :, PRESENT]
+    np.testing.assert_allclose(causes.polynomials_masked(model, test, PRESENT), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_variables_can_be_left_out(models, windows):
+    model, test = models["mtgnn"], windows.test[::7]
+    every = np.arange(6)
+    whole = model.predict(test.batch().inputs)
+    np.testing.assert_allclose(causes.variables_left_out(model, test, every), whole, rtol=1e-4, atol=1e-3)
+    alone = causes.variables_left_out(model, test, PRESENT)
+    assert alone.shape == (len(test), 3, 3)
+    assert not np.allclose(alone, causes.as_published(model, test, PRESENT), rtol=1e-3)
 
 
 @pytest.mark.parametrize("feed_absent", [True, False])
