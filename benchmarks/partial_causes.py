@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from subcast.evaluation import Method, evaluate
+from subcast.evaluation import Method, evaluate, forecast_all
 from subcast.experiments.study import SEED, SHARE, STEP, open_data, split_data, trained_name
 from subcast.experiments.summaries import summarize
 from subcast.forecasters.base import ForecastModule, take
@@ -343,7 +343,7 @@ def run(change: Change) -> None:
         model = change.build(split)
     test = split.test[::EVERY]
     draws = draw_subsets(model.n_variables, share=SHARE, draws=DRAWS, seed=SEED)
-    comparison = evaluate(methods(model, change.partial or as_published), test, draws, progress=False)
+    comparison = evaluate(methods(model, test, change.partial or as_published), test, draws, progress=False)
     rows = summarize(comparison, STEP)
     result: dict[str, Any] = {
         "text": change.text,
@@ -363,13 +363,13 @@ def run(change: Change) -> None:
     print(f"{change.model} {change.dataset}, {change.name}: {oracle['mae']:.3f} {partial['mae']:.3f}", flush=True)
 
 
-def methods(model: TrainedForecaster, partial: Forecast) -> dict[str, Method]:
-    """Return Oracle and Partial as methods of a comparison."""
-
-    def oracle(windows: Windows, present: Present) -> NDArray[np.float32]:
-        return model.predict(windows.batch().inputs, wanted=present)
-
-    return {"oracle": oracle, "partial": lambda windows, present: partial(model, windows, present)}
+def methods(model: TrainedForecaster, test: Windows, partial: Forecast) -> dict[str, Method]:
+    """Return Oracle and Partial as methods of a comparison on the test windows; Oracle forecasts once for all draws."""
+    every = forecast_all(model, test)
+    return {
+        "oracle": lambda windows, present: every[:, :, present],
+        "partial": lambda windows, present: partial(model, windows, present),
+    }
 
 
 def hubs(model: TrainedForecaster, draws: list[Present], mae: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
