@@ -81,9 +81,9 @@ def read_causes(folder: Path) -> list[CauseRecord]:
 
 
 def _with_rows(entry: Mapping[str, Any]) -> dict[str, Any]:
-    comparison = Comparison.from_record(entry["tallies"])
-    rows = summarize_pairs(comparison, int(entry["tallies"]["step"]))
-    return {**entry, **rows}
+    comparison, step = Comparison.from_record(entry["tallies"]), int(entry["tallies"]["step"])
+    ratios = comparison.errors("partial", "mae", step) / comparison.errors("oracle", "mae", step)
+    return {**entry, **summarize_pairs(comparison, step), "gap_by_draw": (100 * (ratios - 1)).tolist()}
 
 
 def causes_sentence(records: Sequence[CauseRecord]) -> str:
@@ -116,6 +116,7 @@ def causes_page(records: Sequence[CauseRecord], texts: Mapping[str, str]) -> Ite
     for record in records:
         yield f"## {MODELS[record.model]}, {ORDERS.get(record.dataset, record.dataset)} (`{record.dataset}`)"
         yield _table(record)
+        yield from _by_draw(record)
         yield from _hubs(record)
         text = texts.get(f"{record.model}-{record.dataset}")
         if text:
@@ -137,18 +138,31 @@ def _table(record: CauseRecord) -> str:
                 f"{oracle['mae']:.2f}",
                 f"{partial['mae']:.2f}",
                 gap_text(partial, "mae"),
+                f"{np.median(change['gap_by_draw']):.2f}",
                 f"{oracle['rmse']:.2f}",
                 gap_text(partial, "rmse"),
             ]
         )
     published = record.published
-    numbers = [f"{published.oracle:.2f}", f"{published.partial:.2f}", f"{published.gap:.2f}", "", ""]
+    numbers = [f"{published.oracle:.2f}", f"{published.partial:.2f}", f"{published.gap:.2f}", "", "", ""]
     rows.append(["*published*", "", "", *numbers])
     windows = next(iter(record.changes.values()))["test_windows"]
     columns = ["change", "what differs", "model", "Oracle, MAE", "Partial, MAE", "gap of MAE, %"]
-    columns += ["Oracle, RMSE", "gap of RMSE, %"]
+    columns += ["median gap of the draws, %", "Oracle, RMSE", "gap of RMSE, %"]
     table = markdown_table(columns, rows, left=3)
     return f"{record.draws} draws of S, {windows:,} test windows, the same in every row.\n\n{table}"
+
+
+def _by_draw(record: CauseRecord) -> Iterator[str]:
+    """Yield how many draws of S lose more than twice what half of the draws lose."""
+    if AS_RUN in record.changes:
+        gaps = np.array(record.changes[AS_RUN]["gap_by_draw"])
+        middle = float(np.median(gaps))
+        many = int((gaps > 2 * max(middle, 1.0)).sum())
+        yield (
+            f"As the model was run, half of the draws lose at most {middle:.1f} %, and the largest loss is "
+            f"{gaps.max():.0f} %; {plural(many, 'draw')} of {record.draws} lose more than twice the median."
+        )
 
 
 def _hubs(record: CauseRecord) -> Iterator[str]:
