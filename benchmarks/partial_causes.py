@@ -16,6 +16,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from torch import Tensor
 from subcast.evaluation import Method, evaluate, forecast_all
 from subcast.experiments.study import SEED, SHARE, STEP, open_data, split_data, trained_name
 from subcast.experiments.summaries import summarize
+from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.forecasters.base import ForecastModule, take
 from subcast.forecasters.graph import largest_eigenvalue, without_absent
 from subcast.forecasters.lstnet import LSTNet
@@ -295,6 +297,22 @@ def _of_lstnet(dataset: str) -> list[Change]:
     ]
 
 
+def _of_laplacian(model: str, dataset: str) -> list[Change]:
+    """Return the changes of MSTGCN and ASTGCN, which use the Laplacian of a given graph."""
+    changes = {
+        "own eigenvalue": (_OWN_EIGENVALUE, own_eigenvalue),
+        "degrees kept": (_DEGREES, degrees_kept),
+    }
+    if model == "astgcn":
+        changes["polynomials masked"] = (
+            "polynomials as in training, without absent rows and columns",
+            polynomials_masked,
+        )
+        changes["attention to present"] = ("attention to absent variables is 0", attention_to_present)
+    others = [Change(name, model, dataset, text, partial) for name, (text, partial) in changes.items()]
+    return [*_of_graph_models(model, dataset), *others]
+
+
 _LEFT_OUT = "a model of S alone, with the same weights: layers are normalized over S"
 _OWN_EIGENVALUE = "edges removed, and the Laplacian scaled by the largest eigenvalue of the rest"
 _DEGREES = "entries of the Laplacian between present and absent variables removed, its diagonal as in training"
@@ -302,15 +320,10 @@ CHANGES = [
     *_of_lstnet(FIRST),
     *_of_graph_models("mtgnn", FIRST),
     Change("variables left out", "mtgnn", FIRST, _LEFT_OUT, variables_left_out),
-    *_of_graph_models("astgcn", OTHER),
-    Change("attention to present", "astgcn", OTHER, "attention to absent variables is 0", attention_to_present),
-    Change("own eigenvalue", "astgcn", OTHER, _OWN_EIGENVALUE, own_eigenvalue),
-    Change("degrees kept", "astgcn", OTHER, _DEGREES, degrees_kept),
-    Change("polynomials masked", "astgcn", OTHER, "polynomials as in training, without absent rows and columns",
-           polynomials_masked),
-    *_of_graph_models("mstgcn", OTHER),
-    Change("own eigenvalue", "mstgcn", OTHER, _OWN_EIGENVALUE, own_eigenvalue),
-    Change("degrees kept", "mstgcn", OTHER, _DEGREES, degrees_kept),
+    *_of_laplacian("mstgcn", FIRST),
+    *_of_laplacian("astgcn", FIRST),
+    *_of_laplacian("astgcn", OTHER),
+    *_of_laplacian("mstgcn", OTHER),
     *_of_graph_models("mtgnn", OTHER),
     Change("variables left out", "mtgnn", OTHER, _LEFT_OUT, variables_left_out),
 ]  # fmt: skip
@@ -330,6 +343,8 @@ def main() -> None:
         finished = change.name in _figures(change)
         if arguments.list:
             print(f"{change.model} {change.dataset}, {change.name}: {'finished' if finished else change.text}")
+        elif not finished and change.build is None and not is_saved_forecaster(_folder(change)):
+            print(f"{change.model} {change.dataset}, {change.name}: skipped, the model is not trained")
         elif not finished:
             run(change)
 
@@ -337,10 +352,7 @@ def main() -> None:
 def run(change: Change) -> None:
     """Measure one change and add it to the record of its model."""
     split = split_data(open_data(change.dataset), change.dataset)
-    if change.build is None:
-        model = TrainedForecaster.load(CHECKPOINTS / trained_name(change.model, change.dataset))
-    else:
-        model = change.build(split)
+    model = TrainedForecaster.load(_folder(change)) if change.build is None else change.build(split)
     test = split.test[::EVERY]
     draws = draw_subsets(model.n_variables, share=SHARE, draws=DRAWS, seed=SEED)
     comparison = evaluate(methods(model, test, change.partial or as_published), test, draws, progress=False)
@@ -389,6 +401,10 @@ def hubs(model: TrainedForecaster, draws: list[Present], mae: dict[str, NDArray[
         "gap_by_draw": np.round(100 * gaps, 3).tolist(),
         "correlation": float(np.corrcoef(in_subset, gaps)[0, 1]) if np.std(in_subset) > 0 else None,
     }
+
+
+def _folder(change: Change) -> Path:
+    return CHECKPOINTS / trained_name(change.model, change.dataset)
 
 
 def _name(change: Change) -> str:
