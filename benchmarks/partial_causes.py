@@ -205,20 +205,21 @@ class RecursiveLSTNet(ForecastModule):
 
     Parameters
     ----------
+    one_step
+        an LSTNet with a horizon of 1
+    horizon
+        number of steps to forecast
     feed_absent
         whether the forecast of an absent variable is fed back too; otherwise it stays at 0
-    settings
-        those of LSTNet
     """
 
     title = "LSTNet"
     rows_at_once = LSTNet.rows_at_once
 
-    def __init__(self, *, feed_absent: bool, horizon: int, **settings: Any) -> None:
-        sizes = {name: settings[name] for name in ("n_variables", "lookback", "n_features")}
+    def __init__(self, one_step: LSTNet, horizon: int, *, feed_absent: bool) -> None:
+        sizes = {name: one_step.settings[name] for name in ("n_variables", "lookback", "n_features")}
         super().__init__(horizon=horizon, **sizes)
-        self.feed_absent = feed_absent
-        self.one_step = LSTNet(horizon=1, **settings)
+        self.one_step, self.feed_absent = one_step, feed_absent
 
     def _shared(self, present: Tensor | None) -> Tensor | None:
         return present
@@ -244,15 +245,14 @@ def lstnet(dataset: str, **settings: Any) -> Callable[[Split], TrainedForecaster
 
 
 def recursive(dataset: str, *, feed_absent: bool, **settings: Any) -> Callable[[Split], TrainedForecaster]:
-    """Return a function that trains LSTNet one step at a time with the paper's preset."""
+    """Return a function that trains LSTNet for one step with the paper's preset, and feeds it its forecasts."""
 
     def build(split: Split) -> TrainedForecaster:
-        sizes = {"n_variables": split.train.series.n_variables, "n_features": split.train.series.n_features}
-        torch.manual_seed(0)
-        module = RecursiveLSTNet(
-            feed_absent=feed_absent, lookback=split.train.lookback, horizon=split.train.horizon, **sizes, **settings
-        )
-        return train(module, split.train, split.val, _config(dataset))
+        first = [replace(windows, horizon=1) for windows in (split.train, split.val)]
+        one_step = train("lstnet", *first, _config(dataset), settings=settings)
+        horizon = split.train.horizon
+        module = RecursiveLSTNet(one_step.module, horizon, feed_absent=feed_absent)
+        return replace(one_step, module=module, horizon=horizon)
 
     return build
 
@@ -277,18 +277,17 @@ def _of_graph_models(model: str, dataset: str) -> list[Change]:
 
 
 def _of_lstnet(dataset: str) -> list[Change]:
-    trained: dict[str, tuple[str, Any]] = {
+    fed = "trained for one step and fed its forecast"
+    trained: dict[str, tuple[str, Callable[[Split], TrainedForecaster]]] = {
         "highway 0": ("no highway", lstnet(dataset, highway=0)),
-        "recursive": ("forecasts one step and is fed its forecast; absent variables stay at 0",
-                      recursive(dataset, feed_absent=False)),
-        "recursive, highway 0": ("the same without highway", recursive(dataset, feed_absent=False, highway=0)),
-        "recursive, absent fed": ("forecasts one step and is fed its forecast, of absent variables too",
-                                  recursive(dataset, feed_absent=True)),
-        "skip 0": ("no skip recurrence", lstnet(dataset, skip=0)),
-        "skip 6": ("skip of 6 steps", lstnet(dataset, skip=6)),
         "highway 3": ("highway of the latest 3 steps", lstnet(dataset, highway=3)),
+        "skip 0": ("no skip recurrence", lstnet(dataset, skip=0)),
         "skip 2": ("skip of 2 steps", lstnet(dataset, skip=2)),
-    }  # fmt: skip
+        "skip 6": ("skip of 6 steps", lstnet(dataset, skip=6)),
+        "recursive": (f"{fed}; absent variables stay at 0", recursive(dataset, feed_absent=False)),
+        "recursive, absent fed": (f"{fed}, of absent variables too", recursive(dataset, feed_absent=True)),
+        "recursive, highway 0": (f"{fed}, no highway", recursive(dataset, feed_absent=False, highway=0)),
+    }
     return [
         Change("as in the experiments", "lstnet", dataset, "skip of 3 steps, highway of 12, all steps at once"),
         Change("own mean", "lstnet", dataset, "each absent variable at its own mean", own_mean),

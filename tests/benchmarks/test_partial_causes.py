@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from benchmarks.scripts import script
-from forecasters.examples import inputs, run
+from forecasters.examples import build, inputs, run
 from subcast import load_dataset
 from subcast.training import TrainConfig, train
 from twins.forecasters_twins import TWINS, chebyshev_terms
@@ -123,8 +123,7 @@ def test_variables_can_be_left_out(models, windows):
 @pytest.mark.parametrize("feed_absent", [True, False])
 def test_recursive_lstnet_is_fed_its_own_forecasts(feed_absent):
     torch.manual_seed(0)
-    settings = {"n_variables": 7, "lookback": 12, "n_features": 1}
-    model = causes.RecursiveLSTNet(feed_absent=feed_absent, horizon=4, **settings).eval()
+    model = causes.RecursiveLSTNet(build("lstnet", horizon=1), 4, feed_absent=feed_absent).eval()
     x, present = inputs(), torch.tensor([True, False, True, True, False, True, True])
     expected, history = [], torch.where(present[:, None], x, torch.zeros(()))
     for _ in range(4):
@@ -134,6 +133,14 @@ def test_recursive_lstnet_is_fed_its_own_forecasts(feed_absent):
         fed = step if feed_absent else step * present
         history = torch.cat([history[:, 1:], fed[:, None, :, None]], dim=1)
     torch.testing.assert_close(run(model, x, present=present), torch.stack(expected, 1), atol=1e-5, rtol=1e-5)
+
+
+def test_recursive_lstnet_is_trained_for_one_step(windows, monkeypatch):
+    monkeypatch.setattr(causes, "_config", lambda dataset: TrainConfig(epochs=1, progress=False))
+    model = causes.recursive("clouds", feed_absent=False, highway=0)(windows)
+    one_step, test = model.module.one_step, windows.test[::7]
+    assert (one_step.horizon, one_step.highway, model.horizon) == (1, None, 3)
+    assert causes.as_published(model, test, PRESENT).shape == (len(test), 3, 3)
 
 
 def test_hubs_are_the_variables_that_most_listen_to():
