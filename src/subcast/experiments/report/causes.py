@@ -74,7 +74,8 @@ def read_causes(folder: Path) -> list[CauseRecord]:
     records = []
     for path in sorted(folder.glob("partial-causes-*.json")):
         stored = json.loads(path.read_text(encoding="utf-8"))
-        changes = {name: _with_rows(entry) for name, entry in stored["figures"].items()}
+        names = sorted(stored["figures"], key=lambda name: name != AS_RUN)  # the model as it was run comes first
+        changes = {name: _with_rows(stored["figures"][name]) for name in names}
         records.append(CauseRecord(stored["model"], stored["dataset"], int(stored["draws"]), changes))
     order, models = list(ORIGINALS), list(MODELS)
     return sorted(records, key=lambda record: (order.index(record.dataset), models.index(record.model)))
@@ -171,9 +172,8 @@ def _hubs(record: CauseRecord) -> Iterator[str]:
     if hubs is None:
         return
     text = (
-        f"Of the graph's edges {100 * hubs['share_of_edges']:.0f} % lead away from the same 20 variables; "
-        f"{plural(hubs['variables_without_listeners'], 'variable')} have no listener. A draw of S has "
-        f"{np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
+        f"Of the graph's edges {100 * hubs['share_of_edges']:.0f} % begin or end at the same 20 variables. A draw of S "
+        f"has {np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
     )
     correlation = hubs["correlation"]
     if correlation is None:
