@@ -62,7 +62,7 @@ class CauseRecord:
 
     def explains(self, name: str) -> bool:
         """Return whether the published gap lies in the interval of a change, where it does not as the model was run."""
-        return self._covers(name) and not self._covers(AS_RUN)
+        return AS_RUN in self.changes and self._covers(name) and not self._covers(AS_RUN)
 
     def _covers(self, name: str) -> bool:
         interval = self.changes[name]["partial"].get("mae_gap_interval")
@@ -155,14 +155,14 @@ def _table(record: CauseRecord) -> str:
 
 
 def _by_draw(record: CauseRecord) -> Iterator[str]:
-    """Yield how many draws of S lose more than twice what half of the draws lose."""
+    """Yield the median and the largest loss of the draws of S, and how many lose more than twice the median."""
     if AS_RUN in record.changes:
         gaps = np.array(record.changes[AS_RUN]["gap_by_draw"])
         middle = float(np.median(gaps))
         many = int((gaps > 2 * max(middle, 1.0)).sum())
         yield (
             f"As the model was run, half of the draws lose at most {middle:.1f} %, and the largest loss is "
-            f"{gaps.max():.0f} %; {plural(many, 'draw')} of {record.draws} lose more than twice the median."
+            f"{gaps.max():.0f} %. Draws that lose more than twice the median: {many} of {record.draws}."
         )
 
 
