@@ -197,26 +197,25 @@ def _mask(model: TrainedForecaster, present: Present) -> Tensor:
     return mask
 
 
-# LSTNet with other heads.
+# LSTNet and TCN with other heads.
 
 
-class RecursiveLSTNet(ForecastModule):
-    """LSTNet that forecasts one step, as the original does, and is fed its own forecast for the next.
+class Recursive(ForecastModule):
+    """LSTNet or TCN that forecasts one step, and is fed its own forecast for the next.
 
     Parameters
     ----------
     one_step
-        an LSTNet with a horizon of 1
+        the model, with a horizon of 1
     horizon
         number of steps to forecast
     feed_absent
         whether the forecast of an absent variable is fed back too; otherwise it stays at 0
     """
 
-    title = "LSTNet"
     rows_at_once = LSTNet.rows_at_once
 
-    def __init__(self, one_step: LSTNet, horizon: int, *, feed_absent: bool) -> None:
+    def __init__(self, one_step: ForecastModule, horizon: int, *, feed_absent: bool) -> None:
         sizes = {name: one_step.settings[name] for name in ("n_variables", "lookback", "n_features")}
         super().__init__(horizon=horizon, **sizes)
         self.one_step, self.feed_absent = one_step, feed_absent
@@ -244,14 +243,16 @@ def lstnet(dataset: str, **settings: Any) -> Callable[[Split], TrainedForecaster
     return build
 
 
-def recursive(dataset: str, *, feed_absent: bool, **settings: Any) -> Callable[[Split], TrainedForecaster]:
-    """Return a function that trains LSTNet for one step with the paper's preset, and feeds it its forecasts."""
+def recursive(
+    dataset: str, model: str = "lstnet", *, feed_absent: bool = False, **settings: Any
+) -> Callable[[Split], TrainedForecaster]:
+    """Return a function that trains a model for one step with the paper's preset, and feeds it its forecasts."""
 
     def build(split: Split) -> TrainedForecaster:
         first = [replace(windows, horizon=1) for windows in (split.train, split.val)]
-        one_step = train("lstnet", *first, _config(dataset), settings=settings)
+        one_step = train(model, *first, _config(dataset), settings=settings)
         horizon = split.train.horizon
-        module = RecursiveLSTNet(one_step.module, horizon, feed_absent=feed_absent)
+        module = Recursive(one_step.module, horizon, feed_absent=feed_absent)
         return replace(one_step, module=module, horizon=horizon)
 
     return build
@@ -276,17 +277,31 @@ def _of_graph_models(model: str, dataset: str) -> list[Change]:
     return [Change(name, model, dataset, text, partial) for name, (text, partial) in changes.items()]
 
 
+_FED = "trained for one step and fed its forecast"
+
+
+def _of_tcn(dataset: str) -> list[Change]:
+    trained = {
+        "recursive": (f"{_FED}; absent variables stay at 0", recursive(dataset, "tcn")),
+        "recursive, absent fed": (f"{_FED}, of absent variables too", recursive(dataset, "tcn", feed_absent=True)),
+    }
+    return [
+        Change("as in the experiments", "tcn", dataset, "all steps at once, inputs at 0 after normalization"),
+        Change("own mean", "tcn", dataset, "each absent variable at its own mean", own_mean),
+        *(Change(name, "tcn", dataset, text, build=build) for name, (text, build) in trained.items()),
+    ]
+
+
 def _of_lstnet(dataset: str) -> list[Change]:
-    fed = "trained for one step and fed its forecast"
     trained: dict[str, tuple[str, Callable[[Split], TrainedForecaster]]] = {
         "highway 0": ("no highway", lstnet(dataset, highway=0)),
         "highway 3": ("highway of the latest 3 steps", lstnet(dataset, highway=3)),
         "skip 0": ("no skip recurrence", lstnet(dataset, skip=0)),
         "skip 2": ("skip of 2 steps", lstnet(dataset, skip=2)),
         "skip 6": ("skip of 6 steps", lstnet(dataset, skip=6)),
-        "recursive": (f"{fed}; absent variables stay at 0", recursive(dataset, feed_absent=False)),
-        "recursive, absent fed": (f"{fed}, of absent variables too", recursive(dataset, feed_absent=True)),
-        "recursive, highway 0": (f"{fed}, no highway", recursive(dataset, feed_absent=False, highway=0)),
+        "recursive": (f"{_FED}; absent variables stay at 0", recursive(dataset)),
+        "recursive, absent fed": (f"{_FED}, of absent variables too", recursive(dataset, feed_absent=True)),
+        "recursive, highway 0": (f"{_FED}, no highway", recursive(dataset, highway=0)),
     }
     return [
         Change("as in the experiments", "lstnet", dataset, "skip of 3 steps, highway of 12, all steps at once"),
@@ -317,6 +332,7 @@ _OWN_EIGENVALUE = "edges removed, and the Laplacian scaled by the largest eigenv
 _DEGREES = "entries of the Laplacian between present and absent variables removed, its diagonal as in training"
 CHANGES = [
     *_of_lstnet(FIRST),
+    *_of_tcn(FIRST),
     *_of_graph_models("mtgnn", FIRST),
     Change("variables left out", "mtgnn", FIRST, _LEFT_OUT, variables_left_out),
     *_of_laplacian("mstgcn", FIRST),

@@ -121,21 +121,21 @@ def test_variables_can_be_left_out(models, windows):
 
 
 @pytest.mark.parametrize("feed_absent", [True, False])
-def test_recursive_lstnet_is_fed_its_own_forecasts(feed_absent):
-    torch.manual_seed(0)
-    model = causes.RecursiveLSTNet(build("lstnet", horizon=1), 4, feed_absent=feed_absent).eval()
+@pytest.mark.parametrize("name", ["lstnet", "tcn"])
+def test_recursive_models_are_fed_their_own_forecasts(name, feed_absent):
+    model = causes.Recursive(build(name, horizon=1), 4, feed_absent=feed_absent).eval()
     x, present = inputs(), torch.tensor([True, False, True, True, False, True, True])
     expected, history = [], torch.where(present[:, None], x, torch.zeros(()))
     for _ in range(4):
         with torch.no_grad():
-            step = TWINS["lstnet"](model.one_step, history)[:, 0]  # [b, n]
+            step = TWINS[name](model.one_step, history)[:, 0]  # [b, n]
         expected.append(step)
         fed = step if feed_absent else step * present
         history = torch.cat([history[:, 1:], fed[:, None, :, None]], dim=1)
     torch.testing.assert_close(run(model, x, present=present), torch.stack(expected, 1), atol=1e-5, rtol=1e-5)
 
 
-def test_recursive_lstnet_is_trained_for_one_step(windows, monkeypatch):
+def test_recursive_models_are_trained_for_one_step(windows, monkeypatch):
     monkeypatch.setattr(causes, "_config", lambda dataset: TrainConfig(epochs=1, progress=False))
     model = causes.recursive("clouds", feed_absent=False, highway=0)(windows)
     one_step, test = model.module.one_step, windows.test[::7]
