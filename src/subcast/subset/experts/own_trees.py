@@ -18,7 +18,7 @@ from subcast.windows import Windows
 if TYPE_CHECKING:
     from subcast.subset.fitted import Fitted
 
-MOST_VARIABLES, LEAST_ROWS = 400, 500  # with more variables, or fewer rows of a variable, there are no such trees
+MOST_VARIABLES, LEAST_ROWS = 256, 500  # with more variables, or fewer rows of a variable, there are no such trees
 _TREES, _FEWEST_TREES, _MOST_TREES = 100, 25, 10_000  # of a variable, and of all variables together
 _LEAVES, _STEP, _FASTEST = 31, 10, 0.4  # the step is divided by the number of trees: fewer trees learn faster
 
