@@ -115,6 +115,8 @@ def test_clocks_say_slot_weekday_and_day_of_the_year():
     assert (slot.tolist(), weekday.tolist()) == ([0, 5, 23, 23], [0, 0, 1, 6])
     assert [each.tolist() for each in Cycle(24).clocks(positions % 24)] == [[0, 5, 23, 23]]
     assert [each.tolist() for each in Cycle(yearly=True).clocks(positions)] == [positions.tolist()]
+    both = Cycle(weekly=True, yearly=True).clocks(np.array([0, 365, 366, 6 * 366 + 31]))
+    assert [each.tolist() for each in both] == [[0, 0, 1, 6], [0, 365, 0, 31]]
     assert Cycle().clocks(np.zeros(3, dtype=int)) == []
 
 
@@ -128,6 +130,19 @@ def test_compatible_positions_by_loops():
                 by_slot = given_slot is None or place % 3 == slot[window]
                 by_day = given_weekday is None or place // 3 == weekday[window]
                 assert fits[window, place] == (by_slot and by_day)
+
+
+def test_days_of_the_year_and_of_the_week():
+    cycle = Cycle(weekly=True, yearly=True, holidays=as_days(["2024-12-25"]))
+    times = as_times(["2024-01-01", "2024-12-31", "2023-07-02", "2024-12-25"])  # Monday, Tuesday, Sunday, a holiday
+    positions = cycle.positions(times)
+    assert (positions // 366).tolist() == [0, 1, 6, 6]
+    assert (positions % 366).tolist() == [0, 365, 182, 359]
+    assert cycle.rows[positions].tolist() == [0, 365, 182, 359]  # the profile is that of the year
+    assert (cycle.length, cycle.n_rows, cycle.has_classes, cycle.follows_on) == (7 * 366, 366, False, False)
+    fits = cycle.compatible(None, np.array([3]))
+    assert np.flatnonzero(fits[0]).tolist() == list(range(3 * 366, 4 * 366))
+    np.testing.assert_array_equal(cycle.circle(positions, 1.0), Cycle(yearly=True).circle(positions % 366, 1.0))
 
 
 def test_without_a_week_the_weekday_does_not_matter():
@@ -153,6 +168,7 @@ def test_the_circle_is_that_of_the_day_or_else_of_the_week_or_year():
         (Cycle(24, DAY_CLASSES["weekdays, weekend"]), ", 24 slots a day, weekdays, weekend"),
         (Cycle(1, DAY_CLASSES["each day of the week"]), ", each day of the week"),
         (Cycle(yearly=True), ", days of the year"),
+        (Cycle(weekly=True, yearly=True), ", days of the year and of the week"),
     ],
 )
 def test_words(cycle, words):
@@ -194,6 +210,7 @@ def test_what_is_not_a_list_of_days_is_refused(holidays):
         Cycle(),
         Cycle(24, weekly=True),
         Cycle(yearly=True),
+        Cycle(weekly=True, yearly=True),
         Cycle(96, DAY_CLASSES["weekdays, weekend"], holidays=as_days(["1969-05-01", "2024-12-25"])),
     ],
 )

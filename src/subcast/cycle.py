@@ -34,7 +34,9 @@ class Cycle:
     """Positions that follow one another from step to step and then begin again, and the row of a profile of each.
 
     The positions are the slots of the day, or those of the week from Monday, whose days may fall into classes. For
-    daily steps they may be the days of the year. A cycle of one position means that the time does not matter.
+    daily steps they may be the days of the year, or those for each day of the week: the profile is that of the year
+    then, and what a day of the week adds is known from the position. A cycle of one position means that the time does
+    not matter.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Cycle:
     day_classes
         [7], the class of each day from Monday to Sunday
     weekly
-        whether the positions are those of the week, which classes of days always need
+        whether the positions say the day of the week, which classes of days always need
     yearly
         whether the positions are the days of the year
     holidays
@@ -68,7 +70,7 @@ class Cycle:
         if len(classes) != 7 or sorted(set(classes)) != list(range(max(classes) + 1)):
             raise InputError(f"day_classes must be seven numbers from 0 without a gap, got {self.day_classes!r}")
         object.__setattr__(self, "day_classes", classes)
-        object.__setattr__(self, "weekly", not self.yearly and (self.weekly or self.has_classes))
+        object.__setattr__(self, "weekly", self.weekly or (not self.yearly and self.has_classes))
 
     @property
     def has_classes(self) -> bool:
@@ -79,7 +81,7 @@ class Cycle:
     def rows(self) -> NDArray[np.int64]:
         """The row of a profile at each position: class of day times slots, plus slot of the day."""
         if self.yearly:
-            return np.arange(DAYS_OF_A_YEAR)
+            return np.tile(np.arange(DAYS_OF_A_YEAR), 7 if self.weekly else 1)
         if not self.weekly:
             return np.arange(self.slots)
         return (np.asarray(self.day_classes)[:, None] * self.slots + np.arange(self.slots)).ravel()
@@ -90,6 +92,11 @@ class Cycle:
         return len(self.rows)
 
     @property
+    def in_a_day_of_week(self) -> int:
+        """Number of positions of each day of the week: slots of a day, or days of the year."""
+        return DAYS_OF_A_YEAR if self.yearly else self.slots
+
+    @property
     def n_rows(self) -> int:
         """Number of rows of a profile."""
         return int(self.rows.max()) + 1
@@ -98,7 +105,7 @@ class Cycle:
     def words(self) -> str:
         """What the cycle is, to go on in a line; "" if the time does not matter."""
         if self.yearly:
-            return ", days of the year"
+            return ", days of the year and of the week" if self.weekly else ", days of the year"
         classes = next((name for name, own in DAY_CLASSES.items() if own == self.day_classes), "classes of days")
         parts = [f"{self.slots} slots a day"] if self.slots > 1 else []
         return ", ".join(["", *parts, *([classes] if self.has_classes else [])])
@@ -113,9 +120,12 @@ class Cycle:
         nearest = moved_into_slot(times, self.slots) if self.slots > 1 else times
         if self.yearly:
             days = nearest.astype("datetime64[D]")
-            return np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
-        slot = slot_of_day(times, self.slots) if self.slots > 1 else np.zeros(times.shape, dtype=np.int64)
-        return self.weekdays(nearest) * self.slots + slot if self.weekly else slot
+            within = np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
+        elif self.slots > 1:
+            within = slot_of_day(times, self.slots)
+        else:
+            within = np.zeros(times.shape, dtype=np.int64)
+        return self.weekdays(nearest) * self.in_a_day_of_week + within if self.weekly else within
 
     def weekdays(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
         """Return the day of the week of each time, 0 is Monday; a holiday is a Sunday."""
@@ -135,8 +145,8 @@ class Cycle:
     def clocks(self, positions: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return what positions say: slot of the day, day of the week, day of the year, as far as each is known."""
         known = [positions % self.slots] if self.slots > 1 else []
-        known += [positions // self.slots] if self.weekly else []
-        return [*known, positions] if self.yearly else known
+        known += [positions // self.in_a_day_of_week] if self.weekly else []
+        return [*known, positions % DAYS_OF_A_YEAR] if self.yearly else known
 
     def after(self, first: NDArray[np.int64], length: int, skip: int = 0) -> NDArray[np.int64]:
         """Return the positions of `length` steps after the first `skip` of windows at positions [b], [b, length]."""
@@ -144,6 +154,8 @@ class Cycle:
 
     def circle(self, positions: NDArray[np.int64], weight: float) -> NDArray[np.float32]:
         """Return the time of day (of year or week, for daily steps) as a point on a circle, [..., 2]."""
+        if self.yearly:
+            return circle_of_day(positions % DAYS_OF_A_YEAR, DAYS_OF_A_YEAR, weight)
         return circle_of_day(positions, self.slots if self.slots > 1 else self.length, weight)
 
     def compatible(self, slot: NDArray[np.int64] | None, weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
@@ -157,7 +169,7 @@ class Cycle:
         places = np.arange(self.length)
         known = [] if slot is None else [places % self.slots == slot[:, None]]
         if weekday is not None and self.weekly:
-            known.append(places // self.slots == weekday[:, None])
+            known.append(places // self.in_a_day_of_week == weekday[:, None])
         return np.asarray(np.logical_and.reduce(known))
 
     def state(self) -> State:

@@ -102,7 +102,7 @@ def _choose_cycle(
     if day_classes is not None:
         return Cycle(slots, tuple(day_classes), holidays=holidays)
     if slots == 1 and yearly_is_clear(normal, times):
-        return Cycle(yearly=True)
+        return Cycle(weekly=True, yearly=True, holidays=holidays)
     return choose_day_classes(normal, times, Cycle(slots, holidays=holidays))
 
 

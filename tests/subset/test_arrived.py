@@ -188,4 +188,6 @@ def test_steps_of_windows_across_the_year_have_their_own_days():
     for given in (read(robust, windows), read(robust, windows.batch().inputs[..., :1], times=np.array(times[355:370]))):
         slots = robust.fitted_.slots(given.arrived, 9)
         for window in range(15):
-            assert (slots[window] + 1).tolist() == day[355 + window : 355 + window + 9].tolist()
+            assert (slots[window] % 366 + 1).tolist() == day[355 + window : 355 + window + 9].tolist()
+            weekdays = [date.weekday() for date in times[355 + window : 355 + window + 9].astype(object)]
+            assert (slots[window] // 366).tolist() == weekdays

@@ -233,7 +233,14 @@ def random_profile(cycle, n=2, seed=0):
 
 
 @pytest.mark.parametrize(
-    "cycle", [Cycle(4), Cycle(3, (0, 0, 0, 0, 0, 1, 1)), Cycle(3, weekly=True), Cycle(yearly=True)]
+    "cycle",
+    [
+        Cycle(4),
+        Cycle(3, (0, 0, 0, 0, 0, 1, 1)),
+        Cycle(3, weekly=True),
+        Cycle(yearly=True),
+        Cycle(weekly=True, yearly=True),
+    ],
 )
 @pytest.mark.parametrize("chunk", [1 << 22, 30])
 def test_guess_slots_against_loops(cycle, chunk, monkeypatch):

@@ -11,6 +11,7 @@ from subcast.subset.normalizer import Normalizer
 from twins import experts_twins as twins
 
 CYCLES = [Cycle(), Cycle(3), Cycle(2, DAY_CLASSES["weekdays, weekend"]), Cycle(1, weekly=True), Cycle(yearly=True)]
+CYCLES += [Cycle(weekly=True, yearly=True)]
 
 
 def normalizer_of(cycle, n, seed=0, unit=1.0):
@@ -45,8 +46,8 @@ def test_rows_against_loops(cycle):
             for column, variable in enumerate(variables):
                 position = int(slots[window, t + step])
                 clocks = [position % cycle.slots] if cycle.slots > 1 else []
-                clocks += [position // cycle.slots] if cycle.weekly else []
-                clocks += [position] if cycle.yearly else []
+                clocks += [position // (366 if cycle.yearly else cycle.slots)] if cycle.weekly else []
+                clocks += [position % 366] if cycle.yearly else []
                 expected = twins.feature_row(
                     readings[window, :, column].tolist(),
                     float(linear[window, place, column]),

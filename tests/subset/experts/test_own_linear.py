@@ -145,6 +145,34 @@ def test_calendar_inputs_name_weekdays_and_waves():
     np.testing.assert_array_equal(saturday[15:], saturday[7:15])
 
 
+def test_days_of_the_year_and_of_the_week_are_both_inputs():
+    cycle = Cycle(weekly=True, yearly=True)
+    positions = np.array([[0, 3 * 366 + 91, 6 * 366 + 183]])
+    inputs = calendar_inputs(cycle, positions)
+    assert inputs.shape == (1, 3, 9)  # one, six weekdays, a wave of the year
+    assert inputs[0, :, 1:7].argmax(axis=1).tolist()[1:] == [2, 5]
+    assert not inputs[0, 0, 1:7].any()
+    np.testing.assert_allclose(inputs[0, :, 8], np.cos(2 * np.pi * np.array([0, 91, 183]) / 366), atol=1e-6)
+
+
+def test_daily_data_with_a_year_and_a_week_keep_both():
+    """The week is large beside the noise: what forecasts the year alone is far off."""
+    rng = np.random.default_rng(0)
+    day = np.arange(4 * 365)
+    year = 8 * np.sin(2 * np.pi * day / 365.25)[:, None]
+    week = np.array([0.0, 1, 3, -2, 0, 4, -5])[day % 7][:, None]
+    times = np.datetime64("2016-01-01") + day
+    series = Series(20 + year + week + 0.5 * rng.normal(size=(len(day), 3)), times=times, freq="D")
+    windows = series.windows(LOOKBACK, HORIZON)
+    fitted = Fitted.fit(last_reading, windows[:1200], sc.Settings())
+    assert fitted.normalizer.cycle.yearly
+    expert = OwnLinear("rmse")
+    expert.train(windows[:1200], fitted)
+    test = windows[1250:]
+    error = expert.forecast(done_with(fitted, test, np.arange(3)), np.arange(3)) - test.targets
+    assert np.abs(error).mean() < 0.7  # the mean size of the noise is 0.4, that of the week 2.3
+
+
 def test_state_round_trip():
     expert, fitted = trained(waves(n=3, steps=600), "mae")
     again = OwnLinear.from_state(expert.state())
