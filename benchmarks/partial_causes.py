@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from subcast.evaluation import Method, evaluate, forecast_all
+from subcast.evaluation import Method, evaluate, forecast_all, wrapped
 from subcast.experiments.study import SEED, SHARE, STEP, open_data, split_data, trained_name
 from subcast.experiments.summaries import summarize
 from subcast.forecasters.checkpoint import is_saved_forecaster
@@ -34,6 +34,7 @@ from subcast.forecasters.graph import largest_eigenvalue, without_absent
 from subcast.forecasters.lstnet import LSTNet
 from subcast.forecasters.mtgnn import MTGNN
 from subcast.forecasters.trained import TrainedForecaster
+from subcast.subset import SubsetForecaster
 from subcast.subsets import draw_subsets
 from subcast.training import TrainConfig, train
 from subcast.windows import Split, Windows
@@ -59,6 +60,8 @@ class Change:
         how the absent variables are treated, as in the experiments by default
     build
         trains a model; the committed one is loaded by default
+    with_fdw
+        whether FDW is measured too, as it always is with a model that is trained here
     """
 
     name: str
@@ -67,6 +70,7 @@ class Change:
     text: str
     partial: Forecast | None = None
     build: Callable[[Split], TrainedForecaster] | None = None
+    with_fdw: bool = False
 
 
 # How the absent variables are treated.
@@ -286,7 +290,7 @@ def _of_tcn(dataset: str) -> list[Change]:
         "recursive, absent fed": (f"{_FED}, of absent variables too", recursive(dataset, "tcn", feed_absent=True)),
     }
     return [
-        Change("as in the experiments", "tcn", dataset, "all steps at once, inputs at 0 after normalization"),
+        Change("as in the experiments", "tcn", dataset, "all steps at once", with_fdw=True),
         Change("own mean", "tcn", dataset, "each absent variable at its own mean", own_mean),
         *(Change(name, "tcn", dataset, text, build=build) for name, (text, build) in trained.items()),
     ]
@@ -304,7 +308,7 @@ def _of_lstnet(dataset: str) -> list[Change]:
         "recursive, highway 0": (f"{_FED}, no highway", recursive(dataset, highway=0)),
     }
     return [
-        Change("as in the experiments", "lstnet", dataset, "skip of 3 steps, highway of 12, all steps at once"),
+        Change("as in the experiments", "lstnet", dataset, "skip 3, highway 12, all steps at once", with_fdw=True),
         Change("own mean", "lstnet", dataset, "each absent variable at its own mean", own_mean),
         Change("raw zero", "lstnet", dataset, "raw inputs at 0", raw_zero),
         *(Change(name, "lstnet", dataset, text, build=build) for name, (text, build) in trained.items()),
@@ -370,7 +374,10 @@ def run(change: Change) -> None:
     model = TrainedForecaster.load(_folder(change)) if change.build is None else change.build(split)
     test = split.test[::EVERY]
     draws = draw_subsets(model.n_variables, share=SHARE, draws=DRAWS, seed=SEED)
-    comparison = evaluate(methods(model, test, change.partial or as_published), test, draws, progress=False)
+    compared = methods(model, test, change.partial or as_published)
+    if change.build is not None or change.with_fdw:
+        compared["fdw"] = wrapped(SubsetForecaster.paper(model, progress=False).fit(split.train))
+    comparison = evaluate(compared, test, draws, progress=False)
     rows = summarize(comparison, STEP)
     result: dict[str, Any] = {
         "text": change.text,
