@@ -180,6 +180,19 @@ def _gru(gru, x):
 
 def lstnet(model, x, present=None):
     x = _mask(x, present)
+    if "autoregressive" not in model.settings:
+        return _lstnet_next(model, x)
+    steps = []
+    for _ in range(model.horizon):
+        step = _lstnet_next(model, x)[:, 0]  # [b, n]
+        steps.append(step)
+        fed = step if present is None else torch.where(present, step, torch.zeros(()))
+        x = torch.cat([x[:, 1:], fed[:, None, :, None]], 1)
+    return torch.stack(steps, 1)
+
+
+def _lstnet_next(model, x):
+    """All outputs of the last layers."""
     b, t, n, f = x.shape
     weight = model.conv.weight.permute(0, 2, 1)[:, None]  # [c, 1, taps, n f]
     c = F.relu(F.conv2d(x.reshape(b, 1, t, n * f), weight, model.conv.bias))[..., 0]  # [b, c, steps]
@@ -192,7 +205,7 @@ def lstnet(model, x, present=None):
             steps = [c.shape[2] - phases * model.skip + phase + i * model.skip for i in range(phases)]
             parts.append(_gru(model.skip_gru, c[:, :, steps].permute(0, 2, 1)))
         state = torch.cat([state, F.dropout(torch.cat(parts, 1), model.dropout, model.training)], 1)
-    y = F.linear(state, model.output.weight, model.output.bias).view(b, model.horizon, n)
+    y = F.linear(state, model.output.weight, model.output.bias).view(b, -1, n)
     if model.highway is not None:
         last = x[:, -model.highway.in_features :, :, 0].permute(0, 2, 1)
         y = y + F.linear(last, model.highway.weight, model.highway.bias).permute(0, 2, 1)

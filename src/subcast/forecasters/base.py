@@ -8,6 +8,7 @@ Inside the models, c is the axis of hidden channels and r = b n is the number of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -108,6 +109,43 @@ def check_share(argument: str, value: float) -> None:
     """Raise an InputError unless a setting lies in [0, 1)."""
     if not 0 <= value < 1:
         raise InputError(f"{argument} must be at least 0 and below 1, got {value!r}")
+
+
+def feed_back(
+    forecast_next: Callable[[Tensor], Tensor], x: Tensor, horizon: int, present: Tensor | None, wanted: Tensor | None
+) -> Tensor:
+    """Forecast one step at a time, each fed back as input: [b, h, s].
+
+    The forecast of an absent variable is not a reading: it stays at the mean.
+
+    Parameters
+    ----------
+    forecast_next
+        maps windows to the next step [b, 1, n]
+    x
+        windows without time features [b, t, n]
+    horizon
+        number of steps to forecast
+    present, wanted
+        as in `ForecastModule.forward`
+    """
+    steps = []
+    for _ in range(horizon):
+        step = forecast_next(x)  # [b, 1, n]
+        steps.append(take(step, wanted, 2))
+        if present is not None:
+            step = torch.where(present, step, step.new_zeros(()))
+        x = torch.cat([x[:, 1:], step], dim=1)
+    return torch.cat(steps, dim=1)
+
+
+def check_autoregressive(autoregressive: bool, n_features: int) -> None:
+    """Raise an InputError if a model is autoregressive and has time features, whose future is not part of the input."""
+    if autoregressive and n_features > 1:
+        raise InputError(
+            f"autoregressive needs inputs without time features (n_features=1), got n_features={n_features}: "
+            "leave the time features out, or forecast all steps at once"
+        )
 
 
 def take(x: Tensor, wanted: Tensor | None, axis: int) -> Tensor:

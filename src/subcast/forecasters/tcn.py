@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from subcast.axes import check_whole
-from subcast.errors import InputError
-from subcast.forecasters.base import ForecastModule, check_share, take
+from subcast.forecasters.base import ForecastModule, check_autoregressive, check_share, feed_back, take
 from subcast.forecasters.layers import dropout
 
 
@@ -131,11 +129,7 @@ class TCN(ForecastModule):
         check_whole("channels", channels)
         check_whole("blocks", blocks)
         check_share("dropout", dropout)
-        if autoregressive and n_features > 1:
-            raise InputError(
-                f"autoregressive needs inputs without time features (n_features=1), got n_features={n_features}: "
-                "leave the time features out, or forecast all steps at once"
-            )
+        check_autoregressive(autoregressive, n_features)
         self.dropout = dropout
         self.outputs = 1 if autoregressive else horizon
         widths = [n_variables * n_features] + [channels] * (blocks - 1)
@@ -151,14 +145,7 @@ class TCN(ForecastModule):
         x = x.flatten(2)  # [b, t, n f]
         if not self.settings["autoregressive"]:
             return self._next(x, wanted)
-        steps = []
-        for _ in range(self.horizon):
-            step = self._next(x, None)  # [b, 1, n]
-            steps.append(take(step, wanted, 2))
-            if present is not None:  # an absent variable stays at the mean: its forecast is not a reading
-                step = torch.where(present, step, step.new_zeros(()))
-            x = torch.cat([x[:, 1:], step], dim=1)
-        return torch.cat(steps, dim=1)  # [b, h, s]
+        return feed_back(lambda windows: self._next(windows, None), x, self.horizon, present, wanted)
 
     def _next(self, x: Tensor, wanted: Tensor | None) -> Tensor:
         needed = [[self.lookback - 1]]  # the output steps of each block, the last block first
