@@ -84,7 +84,7 @@ def test_the_overview_spans_the_cells_of_each_order(tmp_path: Path) -> None:
 def test_claims_are_counted_by_verdict(tmp_path: Path) -> None:
     write_record(tmp_path / "r", "table-oracle-partial", "ecg5000", "tcn", measured=gaps_of(partial=9))
     short = section(report(tmp_path)["page"], "## In short")
-    assert "1 hold, 37 are not measured." in short
+    assert "1 holds, 37 are not measured." in short
 
 
 def test_seasonal_naive_that_beats_oracle_is_named(tmp_path: Path) -> None:

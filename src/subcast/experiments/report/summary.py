@@ -35,12 +35,13 @@ _METHOD_NAMES = {
     "subcast": "The default of `subcast`",
 }
 _CLAIM_VERBS = {
-    "yes": "hold",
-    "in part": "hold in part",
-    "no": "do not hold",
-    "undecided": "are undecided",
-    "not measured": "are not measured",
+    "yes": ("holds", "hold"),
+    "in part": ("holds in part", "hold in part"),
+    "no": ("does not hold", "do not hold"),
+    "undecided": ("is undecided", "are undecided"),
+    "not measured": ("is not measured", "are not measured"),
 }
+"""What a claim does, and what several do."""
 
 
 def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Iterator[str]:
@@ -58,7 +59,7 @@ def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Itera
 
 def _claims_sentence(all_records: AllRecords) -> str:
     counts = count_claims(all_records)
-    claims = ", ".join(f"{count} {_CLAIM_VERBS[answer]}" for answer, count in counts.items())
+    claims = ", ".join(f"{count} {_CLAIM_VERBS[answer][count > 1]}" for answer, count in counts.items())
     return f"Of the {sum(counts.values())} claims of the paper that are tested ([below](#the-papers-claims)), {claims}."
 
 
