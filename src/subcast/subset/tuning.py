@@ -42,6 +42,7 @@ TEMPERATURES = (0.01, 0.1, 1.0, 10.0)
 BLENDS = np.linspace(0.0, 1.0, 21)
 DOUBT = 1.0  # standard errors by which a setting must beat a simpler one
 BLOCKS = 10  # blocks of time from which the standard error of a difference is estimated
+MORE_DOUBT = 3.0  # times more doubt where nothing but the last reading can be known of all variables
 DRAWS = 3  # draws of S for each share
 WINDOWS, LEAST_WINDOWS = 160, 24  # validation windows at effort 1, and the smallest number
 LONG_WINDOWS = 64  # the same for long horizons, whose windows overlap
@@ -444,6 +445,7 @@ def _shares_by_presence(
 ) -> list[NDArray[np.float64]]:
     """Return the experts' shares for each share of variables present, [h, experts] each."""
     tables, tried, h = [], mixtures(tuple(names), tuner.staying), tuner.fitted.horizon
+    doubt *= 1 + MORE_DOUBT * tuner.staying  # one stretch of walks can make anything look good
     steps = tuned_steps(h)
     for number in range(len(settings.shares)):
         some = [each for case, each in zip(cases, errors, strict=True) if case.share == number]
