@@ -381,7 +381,7 @@ def test_with_assist_the_experts_help_with_complete_windows_too(assisting, boost
     neighbors = fitted.retrieve(arrived, everything, settings.neighbors, settings.exponent)
     done = complete(fitted, settings, arrived, everything, neighbors, weigh_by_distance(neighbors, settings))
     expected = fitted.run(windows.batch().inputs)
-    for name in ("specialist", "linear", "boosted"):
+    for name in ("specialist", "linear", "boosted", "own_trees"):
         expected = 0.7 * expected + 0.3 * fitted.experts[name].forecast(done, everything)
     mean = assisting.predict_many(windows).mean
     np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)

@@ -92,6 +92,7 @@ class TCN(ForecastModule):
 
     Examples
     --------
+    >>> import torch
     >>> model = TCN(n_variables=5, lookback=12, horizon=3)
     >>> model(torch.zeros(2, 12, 5, 1)).shape
     torch.Size([2, 3, 5])
