@@ -244,3 +244,39 @@ def test_damaged_holidays_are_refused(days):
     state = Cycle(24).state()
     with pytest.raises(DataError, match="damaged"):
         Cycle.from_state(State(state.facts, {"holidays": days}, source="plant"))
+
+
+def test_weeks_of_the_year():
+    cycle = Cycle(4, DAY_CLASSES["weekdays, weekend"], seasonal=True)
+    times = as_times(["2024-01-01T00", "2024-01-07T18", "2024-12-31T06", "2023-01-08T12"])  # Mon, Sun, Tue, Sun
+    positions = cycle.positions(times)
+    assert positions.tolist() == [0, 27, 52 * 28 + 5, 28 + 26]
+    assert (cycle.length, cycle.n_rows) == (53 * 28, 8)
+    assert cycle.rows[positions].tolist() == [0, 7, 1, 6]  # the week of the year does not matter
+    slot, weekday = cycle.clocks(positions)
+    assert (slot.tolist(), weekday.tolist()) == ([0, 3, 1, 2], [0, 6, 1, 6])
+    assert cycle.day_of_week(positions).tolist() == [0, 6, 1, 6]
+    assert cycle.slot_of_year(positions).tolist() == [0, 3, 52 * 4 + 1, 4 + 2]
+    assert not cycle.follows_on
+    assert cycle.after(positions[1:2], 3).tolist() == [[27, 0, 1]]  # the week of the year stays
+    np.testing.assert_allclose(cycle.circle(positions, 0.5), Cycle(4).circle(np.array([0, 3, 1, 2]), 0.5), atol=1e-6)
+    assert cycle.words == ", 4 slots a day, weekdays, weekend, season of the year"
+
+
+@given(MOMENTS, SLOTS.filter(lambda slots: slots > 1))
+def test_the_week_of_the_year_of_any_time(moment, slots):
+    nearest = nearest_slot(moment, slots)
+    if nearest is None:
+        return
+    day, slot = nearest
+    times = as_times([moment])
+    assert Cycle(slots, seasonal=True).positions(times).tolist() == [(day.timetuple().tm_yday - 1) // 7 * slots + slot]
+
+
+def test_seasonal_cycles_are_saved_and_others_as_before():
+    cycle = Cycle(4, weekly=True, seasonal=True)
+    assert Cycle.from_state(cycle.state()).seasonal
+    assert "seasonal" not in Cycle(4).state().facts
+    assert not Cycle.from_state(Cycle(4).state()).seasonal
+    with pytest.raises(InputError, match="seasonal and yearly must not both be True"):
+        Cycle(yearly=True, seasonal=True)

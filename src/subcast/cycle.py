@@ -25,6 +25,7 @@ DAY_CLASSES: dict[str, tuple[int, ...]] = {
 
 SAME_DAYS = DAY_CLASSES["all days"]
 DAYS_OF_A_YEAR = 366
+WEEKS_OF_A_YEAR = 53
 _SUNDAY = 6
 _FIRST_DAY, _LAST_DAY = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")  # of times in nanoseconds
 
@@ -35,8 +36,8 @@ class Cycle:
 
     The positions are the slots of the day, or those of the week from Monday, whose days may fall into classes. For
     daily steps they may be the days of the year, or those for each day of the week: the profile is that of the year
-    then, and what a day of the week adds is known from the position. A cycle of one position means that the time does
-    not matter.
+    then, and what a day of the week adds is known from the position. For shorter steps they may also say the week of
+    the year, which does not change the row of the profile. A cycle of one position means that the time does not matter.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ class Cycle:
         whether the positions are the days of the year
     holidays
         [d], days that count as a Sunday
+    seasonal
+        whether the positions also say the week of the year, counted from 1 January; not together with `yearly`
 
     Examples
     --------
@@ -64,11 +67,14 @@ class Cycle:
     weekly: bool = False
     yearly: bool = False
     holidays: NDArray[np.datetime64] = field(default_factory=lambda: np.zeros(0, dtype="datetime64[D]"))
+    seasonal: bool = False
 
     def __post_init__(self) -> None:
         classes = tuple(self.day_classes)
         if len(classes) != 7 or sorted(set(classes)) != list(range(max(classes) + 1)):
             raise InputError(f"day_classes must be seven numbers from 0 without a gap, got {self.day_classes!r}")
+        if self.seasonal and self.yearly:
+            raise InputError("seasonal and yearly must not both be True: days of the year say the season already")
         object.__setattr__(self, "day_classes", classes)
         object.__setattr__(self, "weekly", self.weekly or (not self.yearly and self.has_classes))
 
@@ -82,14 +88,20 @@ class Cycle:
         """The row of a profile at each position: class of day times slots, plus slot of the day."""
         if self.yearly:
             return np.tile(np.arange(DAYS_OF_A_YEAR), 7 if self.weekly else 1)
-        if not self.weekly:
-            return np.arange(self.slots)
-        return (np.asarray(self.day_classes)[:, None] * self.slots + np.arange(self.slots)).ravel()
+        rows = np.arange(self.slots)
+        if self.weekly:
+            rows = (np.asarray(self.day_classes)[:, None] * self.slots + rows).ravel()
+        return np.tile(rows, WEEKS_OF_A_YEAR) if self.seasonal else rows
 
     @property
     def length(self) -> int:
         """Number of positions."""
         return len(self.rows)
+
+    @property
+    def in_a_week_of_year(self) -> int:
+        """Number of positions of each week of the year, if the positions say it; else of all positions."""
+        return self.length // WEEKS_OF_A_YEAR if self.seasonal else self.length
 
     @property
     def in_a_day_of_week(self) -> int:
@@ -108,7 +120,9 @@ class Cycle:
             return ", days of the year and of the week" if self.weekly else ", days of the year"
         classes = next((name for name, own in DAY_CLASSES.items() if own == self.day_classes), "classes of days")
         parts = [f"{self.slots} slots a day"] if self.slots > 1 else []
-        return ", ".join(["", *parts, *([classes] if self.has_classes else [])])
+        return ", ".join(
+            ["", *parts, *([classes] if self.has_classes else []), *(["season of the year"] if self.seasonal else [])]
+        )
 
     def positions(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
         """Return the position of each local time.
@@ -119,13 +133,14 @@ class Cycle:
             return np.zeros(times.shape, dtype=np.int64)
         nearest = moved_into_slot(times, self.slots) if self.slots > 1 else times
         if self.yearly:
-            days = nearest.astype("datetime64[D]")
-            within = np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
+            within = _day_of_year(nearest)
         elif self.slots > 1:
             within = slot_of_day(times, self.slots)
         else:
             within = np.zeros(times.shape, dtype=np.int64)
-        return self.weekdays(nearest) * self.in_a_day_of_week + within if self.weekly else within
+        if self.weekly:
+            within = self.weekdays(nearest) * self.in_a_day_of_week + within
+        return _day_of_year(nearest) // 7 * self.in_a_week_of_year + within if self.seasonal else within
 
     def weekdays(self, times: NDArray[np.datetime64]) -> NDArray[np.int64]:
         """Return the day of the week of each time, 0 is Monday; a holiday is a Sunday."""
@@ -140,23 +155,36 @@ class Cycle:
 
         Holidays break the order of a week, and a year of 365 days that of the year.
         """
-        return not (self.yearly or (self.holidays.size and self.weekly))
+        return not (self.yearly or self.seasonal or (self.holidays.size and self.weekly))
 
     def clocks(self, positions: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return what positions say: slot of the day, day of the week, day of the year, as far as each is known."""
         known = [positions % self.slots] if self.slots > 1 else []
-        known += [positions // self.in_a_day_of_week] if self.weekly else []
+        known += [self.day_of_week(positions)] if self.weekly else []
         return [*known, positions % DAYS_OF_A_YEAR] if self.yearly else known
 
+    def day_of_week(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the day of the week of positions of a weekly cycle, 0 is Monday."""
+        return positions % self.in_a_week_of_year // self.in_a_day_of_week
+
+    def slot_of_year(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the week of the year times slots of a day, plus the slot of the day, of a seasonal cycle."""
+        return positions // self.in_a_week_of_year * self.slots + positions % self.slots
+
     def after(self, first: NDArray[np.int64], length: int, skip: int = 0) -> NDArray[np.int64]:
-        """Return the positions of `length` steps after the first `skip` of windows at positions [b], [b, length]."""
-        return (first[:, None] + skip + np.arange(length)) % self.length
+        """Return the positions of `length` steps after the first `skip` of windows at positions [b], [b, length].
+
+        The week of the year stays the same.
+        """
+        within = (first[:, None] + skip + np.arange(length)) % self.in_a_week_of_year
+        return first[:, None] - first[:, None] % self.in_a_week_of_year + within
 
     def circle(self, positions: NDArray[np.int64], weight: float) -> NDArray[np.float32]:
         """Return the time of day (of year or week, for daily steps) as a point on a circle, [..., 2]."""
         if self.yearly:
             return circle_of_day(positions % DAYS_OF_A_YEAR, DAYS_OF_A_YEAR, weight)
-        return circle_of_day(positions, self.slots if self.slots > 1 else self.length, weight)
+        within = positions % self.in_a_week_of_year
+        return circle_of_day(within, self.slots if self.slots > 1 else self.in_a_week_of_year, weight)
 
     def compatible(self, slot: NDArray[np.int64] | None, weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
         """Return which positions windows may begin at, [b, length].
@@ -169,7 +197,7 @@ class Cycle:
         places = np.arange(self.length)
         known = [] if slot is None else [places % self.slots == slot[:, None]]
         if weekday is not None and self.weekly:
-            known.append(places // self.in_a_day_of_week == weekday[:, None])
+            known.append(self.day_of_week(places) == weekday[:, None])
         return np.asarray(np.logical_and.reduce(known))
 
     def state(self) -> State:
@@ -179,6 +207,7 @@ class Cycle:
             "day_classes": list(self.day_classes),
             "weekly": self.weekly,
             "yearly": self.yearly,
+            **({"seasonal": True} if self.seasonal else {}),
         }
         return State(facts, {"holidays": self.holidays.astype("datetime64[D]").view(np.int64)})
 
@@ -193,7 +222,14 @@ class Cycle:
                 fields.flag(state, "weekly"),
                 fields.flag(state, "yearly"),
                 days.view("datetime64[D]"),
+                "seasonal" in state.facts and fields.flag(state, "seasonal"),
             )
+
+
+def _day_of_year(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Return the day of the year of each time, 0 is 1 January."""
+    days = times.astype("datetime64[D]")
+    return np.asarray((days - days.astype("datetime64[Y]")).astype(np.int64))
 
 
 def as_days(holidays: Sequence[Any]) -> NDArray[np.datetime64]:

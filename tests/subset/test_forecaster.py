@@ -523,3 +523,46 @@ def test_a_stream_and_a_batch_over_a_holiday_are_like_predict(on_holidays):
 def test_holidays_cannot_be_changed_after_fit(on_holidays):
     settings = replace(on_holidays.settings_, holidays=())
     refuses(lambda: on_holidays.with_settings(settings), "holidays", "fit a new wrapper")
+
+
+# The season of the year
+
+
+@pytest.fixture(scope="module")
+def with_a_season():
+    """Readings every six hours over three years, whose level follows the year, and a wrapper of them."""
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2020-01-01T00", "h") + np.arange(4 * 1100) * np.timedelta64(6, "h")
+    year = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D") / 365.2425
+    values = 20 + 10 * np.cos(2 * np.pi * year)[:, None] + rng.normal(size=(len(times), 4))
+    series = Series(values, times=times, freq="6h")
+    train = series[:4200].windows(LOOKBACK, HORIZON)
+    robust = sc.SubsetForecaster(last_reading, settings=sc.Settings(), progress=False).fit(train)
+    return series, robust
+
+
+def test_a_season_is_found_named_and_used_by_every_way_to_forecast(with_a_season, tmp_path):
+    series, robust = with_a_season
+    assert "season of the year" in str(robust)
+    last = series[4200 : 4200 + LOOKBACK]
+    present = [0, 2]
+    names = [series.variables[number] for number in present]
+    whole = robust.predict_many(series[4200 : 4200 + LOOKBACK + HORIZON].windows(LOOKBACK, HORIZON), names)
+    one = robust.predict(last.to_frame()[names])
+    np.testing.assert_allclose(one.mean, whole.mean[0], rtol=1e-5)
+    stream = robust.stream()
+    for step in range(LOOKBACK):
+        pushed = stream.push(dict(zip(names, last.values[step, present], strict=True)), last.times[step])
+    np.testing.assert_allclose(pushed.mean, one.mean, rtol=1e-5)
+    robust.save(tmp_path / "plant")
+    loaded = sc.load(tmp_path / "plant", model=last_reading)
+    np.testing.assert_array_equal(loaded.predict(last.to_frame()[names]).mean, one.mean)
+
+
+def test_a_season_is_guessed_where_windows_have_no_times(with_a_season):
+    series, robust = with_a_season
+    windows = series[4200:4290].windows(LOOKBACK, HORIZON)
+    known = robust.predict_many(windows, [0, 1]).mean
+    guessed = robust.predict_many(windows.readings, [0, 1]).mean
+    error, error_guessed = (np.abs(each - windows.targets[:, :, :2]).mean() for each in (known, guessed))
+    assert error_guessed < 1.5 * error

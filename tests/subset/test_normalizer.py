@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from subcast.calendar import circle_of_day, slot_of_day, slot_of_share, slots_a_day
 from subcast.cycle import Cycle
+from subcast.errors import DataError
+from subcast.season import COLUMNS, season_columns
 from subcast.series import Series
 from subcast.subset.normalizer import Normalizer
 from subset.examples import waves
@@ -229,7 +231,26 @@ def test_guess_slots_without_a_profile():
 def random_profile(cycle, n=2, seed=0):
     rng = np.random.default_rng(seed)
     center = rng.normal(size=(cycle.n_rows, n)).astype(np.float32)
-    return Normalizer(center, rng.uniform(0.5, 2, size=center.shape).astype(np.float32), cycle)
+    season = rng.normal(size=(COLUMNS, n)).astype(np.float32) if cycle.seasonal else None
+    return Normalizer(center, rng.uniform(0.5, 2, size=center.shape).astype(np.float32), cycle, season)
+
+
+def usual_by_loops(space, position, variable):
+    """The center of a position, and what the time of the year adds to it."""
+    cycle = space.cycle
+    value = float(space.center[cycle.rows[position], variable])
+    if cycle.seasonal:
+        week, slot = position // (cycle.length // 53), position % cycle.slots
+        for column, size in enumerate(space.season[:, variable]):
+            value += float(size) * season_columns(cycle.slots)[week * cycle.slots + slot, column]
+    return value
+
+
+def steps_by_loops(cycle, first, count):
+    """Positions of the steps that follow a first one; the week of the year stays."""
+    week = 53 if cycle.seasonal else 1
+    within = cycle.length // week
+    return [first // within * within + (first + step) % within for step in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -240,6 +261,8 @@ def random_profile(cycle, n=2, seed=0):
         Cycle(3, weekly=True),
         Cycle(yearly=True),
         Cycle(weekly=True, yearly=True),
+        Cycle(3, seasonal=True),
+        Cycle(2, weekly=True, seasonal=True),
     ],
 )
 @pytest.mark.parametrize("chunk", [1 << 22, 30])
@@ -258,12 +281,14 @@ def test_guess_slots_against_loops(cycle, chunk, monkeypatch):
             distances = []
             for position in range(cycle.length):
                 total = 0.0
-                for step in range(4):
-                    row = cycle.rows[(position + step) % cycle.length]
+                for step, at in enumerate(steps_by_loops(cycle, position, 4)):
                     for column, variable in enumerate(variables):
                         value = values[window, step, column]
                         if value == value:
-                            total += abs(value - space.center[row, variable]) / space.spread[row, variable]
+                            left = abs(value - usual_by_loops(space, at, variable))
+                            total += left / space.spread[cycle.rows[at], variable]
+                if cycle.seasonal and position // (cycle.length // 53) % 4:  # every fourth week is tried
+                    total = np.inf
                 distances.append(round(total, 4) if allowed is None or allowed[window, position] else np.inf)
             expected.append(distances.index(min(distances)))
         assert space.guess_slots(values, np.array(variables), allowed).tolist() == expected
@@ -285,3 +310,54 @@ def test_levels_against_loops(unit):
         )
         assert scaled.levels[0][variable] == pytest.approx(mean, rel=1e-4)
         assert scaled.levels[1][variable] == pytest.approx(square**0.5, rel=1e-4)
+
+
+def of_three_years(seed=0):
+    """Readings every six hours: a season, a season that the day follows, and none."""
+    rng = np.random.default_rng(seed)
+    times = np.datetime64("2020-01-01T00", "h") + np.arange(4 * 1100) * np.timedelta64(6, "h")
+    year = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D") / 365.2425
+    hour = (times - times.astype("datetime64[D]")) / np.timedelta64(1, "D")
+    values = rng.normal(size=(len(times), 3)) + 2 * np.sin(2 * np.pi * hour)[:, None]
+    values[:, 0] += 10 * np.cos(2 * np.pi * year)
+    values[:, 1] += 10 * np.cos(2 * np.pi * year) * (1 + np.sin(2 * np.pi * hour))
+    return Series(values, times=times)
+
+
+def test_what_the_season_leaves_has_no_season_and_comes_back():
+    series = of_three_years()
+    space = Normalizer.fit(series.windows(4, 2))
+    slots = space.cycle.positions(series.times)
+    assert space.cycle.seasonal
+    assert space.spread.max() < 1.5  # the season is no spread
+    normal = space.normalize(series.values, slots)
+    winter = (series.times - series.times.astype("datetime64[Y]")) < np.timedelta64(60, "D")
+    assert np.abs(normal[winter].mean(axis=0)).max() < 0.3
+    np.testing.assert_allclose(space.restore(normal, slots), series.values, atol=1e-4)
+    np.testing.assert_allclose(
+        space.restore(normal[:, [2, 0]], slots, np.array([2, 0])), series.values[:, [2, 0]], atol=1e-4
+    )
+    np.testing.assert_allclose(
+        space.usual_at(slots), series.values - normal * space.spread_at(slots, np.arange(3)), atol=1e-4
+    )
+    assert space.levels[1][0] == pytest.approx(np.std(series.values[:, 0]), rel=0.05)
+
+
+def test_a_season_is_saved_and_checked():
+    space = Normalizer.fit(of_three_years().windows(4, 2))
+    state = space.state()
+    again = Normalizer.from_state(state, 3)
+    np.testing.assert_array_equal(again.season, space.season)
+    slots = np.arange(0, space.slots, 7)
+    np.testing.assert_array_equal(again.usual_at(slots), space.usual_at(slots))
+    state.arrays["season"] = state.arrays["season"][:5]
+    with pytest.raises(DataError, match="season"):
+        Normalizer.from_state(state, 3)
+
+
+def test_without_a_season_nothing_changes():
+    series = of_three_years()
+    space = Normalizer.fit(series.select([series.variables[2]]).windows(4, 2))
+    assert not space.cycle.seasonal
+    assert space.season is None
+    assert "season" not in space.state().arrays

@@ -116,12 +116,12 @@ class Screener:
         values = np.asarray(series.values, dtype=np.float64)
         limits = robust.limits_ or learn_limits(series.values, series.variables)
         readings = np.where(limits.causes(values) > 0, np.nan, values)
-        rows = _rows(fitted.normalizer, series.wall_times, len(series))
+        slots = _positions(fitted.normalizer, series.wall_times, len(series))
         unit = fitted.normalizer.spread_of(np.arange(fitted.n))
         training = Training(
             readings,
-            (readings - fitted.normalizer.center[rows]) / unit,
-            rows,
+            (readings - fitted.normalizer.usual_at(slots)) / unit,
+            fitted.normalizer.cycle.rows[slots],
             len(fitted.normalizer.center),
             fitted.normalizer.cycle.slots,
             unit,
@@ -225,16 +225,21 @@ class Screener:
         """Return how many steps lie between two stamps."""
         return last - first if self.step is None else max(round((last - first) / self.step), 0)
 
-    def row(self, stamp: int) -> int:
-        """Return the row of the profile at a time."""
+    def position(self, stamp: int) -> int:
+        """Return the position of a time in the cycle."""
         if self.step is None or self.normalizer.cycle.length == 1:
             return 0
         wall = wall_clock(np.array([stamp], dtype="datetime64[ns]"), self.zone)
-        return int(self.normalizer.cycle.rows[self.normalizer.cycle.positions(wall)[0]])
+        return int(self.normalizer.cycle.positions(wall)[0])
+
+    def row(self, stamp: int) -> int:
+        """Return the row of the profile at a time."""
+        return int(self.normalizer.cycle.rows[self.position(stamp)])
 
     def deviations(self, readings: Floats, stamp: int) -> Floats:
         """Return readings of a step [n] as deviations from the usual values."""
-        return np.asarray((readings - self._center[self.row(stamp)]) / self.rules.habits.unit)
+        usual = self.normalizer.usual_at(np.array([self.position(stamp)]))[0]
+        return np.asarray((readings - usual) / self.rules.habits.unit)
 
     def expected(self, readings: Floats, differences: Floats, stamp: int) -> Floats:
         """Return what the other sensors say and its bounds in raw units, [3, n]."""
@@ -246,10 +251,6 @@ class Screener:
     def sleeps(self, readings: Floats, stamp: int) -> Mask:
         """Return which sensors rest, as usual at this time, [n]."""
         return np.asarray(self.rules.sleepy[self.row(stamp)] & (readings == self.rules.rest))
-
-    @cached_property
-    def _center(self) -> Floats:
-        return self.normalizer.center.astype(np.float64)
 
     # Saving
 
@@ -368,8 +369,8 @@ def _check_wrapper(folder: str | Path, screener: Screener) -> None:
         )
 
 
-def _rows(normalizer: Normalizer, times: NDArray[np.datetime64] | None, steps: int) -> Whole:
-    """Return the row of the profile at each step."""
+def _positions(normalizer: Normalizer, times: NDArray[np.datetime64] | None, steps: int) -> Whole:
+    """Return the position of each step in the cycle."""
     if times is None or normalizer.cycle.length == 1:
         return np.zeros(steps, dtype=np.int64)
-    return normalizer.cycle.rows[normalizer.cycle.positions(times)]
+    return normalizer.cycle.positions(times)

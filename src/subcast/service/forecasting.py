@@ -132,10 +132,10 @@ def _usual(wrapper: SubsetForecaster, grid: Grid, last: int, levels: tuple[float
     """Return the usual values at the steps ahead, with their usual spread."""
     normalizer, n = wrapper.fitted_.normalizer, len(wrapper.variables)
     ahead = wall_clock(grid.ahead(last, wrapper.horizon).view("datetime64[ns]"), grid.zone)
-    rows = np.zeros(wrapper.horizon, dtype=np.int64)
+    slots = np.zeros(wrapper.horizon, dtype=np.int64)
     if normalizer.cycle.length > 1:
-        rows = normalizer.cycle.rows[normalizer.cycle.positions(ahead)]
-    mean, spread = normalizer.center[rows].astype(np.float32), normalizer.spread[rows].astype(np.float32)
+        slots = normalizer.cycle.positions(ahead)
+    mean, spread = normalizer.usual_at(slots), normalizer.spread_at(slots, np.arange(n))
     if wrapper.calibration_ is None:
         levels = ()
     bounds = np.zeros((len(levels), 2, wrapper.horizon, n), dtype=np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.calendar import MOST_SLOTS
-from subcast.cycle import Cycle
+from subcast.cycle import WEEKS_OF_A_YEAR, Cycle
 from subcast.profile import Profile
 from subcast.scaling import Scaler
+from subcast.season import COLUMNS, fit_season, season_columns
+from subcast.series import Series
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.windows import Windows
 
 _CHUNK = 1 << 22
+_WEEKS_APART = 4  # weeks of the year in which a season is guessed
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,8 @@ class Normalizer:
         [k, n]: for each of the k rows of the cycle's profile (k = 1 without one)
     cycle
         the time of day and class of day, or the day of the year
+    season
+        [columns, n], what the time of the year adds to the center, as coefficients of `season_columns`; None if nothing
 
     Examples
     --------
@@ -42,6 +47,7 @@ class Normalizer:
     center: NDArray[np.float32]
     spread: NDArray[np.float32]
     cycle: Cycle
+    season: NDArray[np.float32] | None = None
 
     @classmethod
     def fit(
@@ -55,13 +61,15 @@ class Normalizer:
         """Compute center and spread from the steps of the training windows.
 
         A profile needs times, steps of a day or shorter, and at least four days of data (four weeks to tell days apart,
-        two years for the days of the year); otherwise there is one row.
+        two years for the days of the year or a season); otherwise there is one row.
         """
         used = train.series[min(train.starts) : max(train.starts) + train.lookback + train.horizon]
         cycle = Cycle()
         if daily_profile:
             profile = Profile.fit(used.values, used.wall_times, holidays=holidays)
             cycle = profile.cycle
+            if cycle.slots > 1 and (seasonal := _with_season(used, profile)):
+                return seasonal
             if cycle.n_rows > 1:
                 return cls(profile.center.astype(np.float32), profile.spread.astype(np.float32), cycle)
         scaler = Scaler.fit(train, per_variable=per_variable)
@@ -71,7 +79,8 @@ class Normalizer:
 
     def state(self) -> State:
         """Return the state to save."""
-        own = State({}, {"center": self.center, "spread": self.spread})
+        arrays = {"center": self.center, "spread": self.spread}
+        own = State({}, arrays if self.season is None else {**arrays, "season": self.season})
         joined = State.join({}, cycle=self.cycle.state())
         joined.arrays.update(own.arrays)
         return joined
@@ -88,7 +97,9 @@ class Normalizer:
         if cycle.n_rows != rows:
             raise state.damaged(f"its center must have {cycle.n_rows} rows, got {rows}")
         smallest = float(np.finfo(np.float32).tiny)
-        return cls(center, fields.array(state, "spread", np.float32, [rows, n], low=smallest), cycle)
+        spread = fields.array(state, "spread", np.float32, [rows, n], low=smallest)
+        season = fields.array(state, "season", np.float32, [COLUMNS, n]) if cycle.seasonal else None
+        return cls(center, spread, cycle, season)
 
     @property
     def slots(self) -> int:
@@ -116,7 +127,23 @@ class Normalizer:
     def _tables(
         self, slots: NDArray[np.int64], variables: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return self._at(self.center, slots, variables), self._at(self.spread, slots, variables)
+        center = self._at(self.center, slots, variables)
+        if self._seasons is not None:
+            cells = self.cycle.slot_of_year(slots)
+            own = self._seasons[cells] if variables is None else self._seasons[cells[..., None], variables]
+            center = center + own
+        return center, self._at(self.spread, slots, variables)
+
+    @cached_property
+    def _seasons(self) -> NDArray[np.float32] | None:
+        """What the time of the year adds to the center, [weeks * slots, n]."""
+        if self.season is None:
+            return None
+        return (season_columns(self.cycle.slots) @ self.season).astype(np.float32)
+
+    def usual_at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the usual value of each variable at positions [t] of the cycle, [t, n]."""
+        return self.restore(np.zeros((*slots.shape, self.center.shape[1])), slots)
 
     def _at(
         self, table: NDArray[np.float32], slots: NDArray[np.int64], variables: NDArray[np.int64] | None
@@ -143,7 +170,8 @@ class Normalizer:
             self.center.astype(np.float64),
             self.spread.astype(np.float64),
         )  # squares may be too small or large
-        scale = np.sqrt((spread**2).mean(axis=0) + center.var(axis=0))
+        seasons = 0.0 if self._seasons is None else self._seasons.astype(np.float64).var(axis=0)
+        scale = np.sqrt((spread**2).mean(axis=0) + center.var(axis=0) + seasons)
         return center.mean(axis=0).astype(np.float32), scale.astype(np.float32)
 
     def guess_slots(
@@ -154,25 +182,51 @@ class Normalizer:
     ) -> NDArray[np.int64]:
         """Guess the position of each window's first step, [b], from readings [b, t, s] without times.
 
-        The guess is the position at which the readings are nearest to the profile, among the `possible` ones
-        [b, positions].
+        The guess is the position at which the readings are nearest to the usual values, among the `possible` ones
+        [b, positions]; of a seasonal cycle, in every fourth week of the year.
         """
-        b, t, s = values.shape
+        b = len(values)
         if self.slots == 1:
             return np.zeros(b, dtype=np.int64)
-        different = self.cycle.n_rows if self.cycle.weekly and not self.cycle.has_classes else self.slots
-        rows = self.cycle.rows[(np.arange(different)[:, None] + np.arange(t)) % self.slots]  # [k, t]
-        center, spread = self.center[:, variables], self.spread[:, variables]
-        distance = np.empty((b, different), dtype=np.float32)
+        within = self.cycle.in_a_week_of_year
+        different = self.cycle.n_rows if self.cycle.weekly and not self.cycle.has_classes else within
+        weeks = range(0, WEEKS_OF_A_YEAR, _WEEKS_APART) if self.cycle.seasonal else range(1)
+        distance = np.full((b, self.slots), np.inf, dtype=np.float32)
+        for week in weeks:
+            first = within * week + np.arange(different)
+            own = np.tile(self._distances(values, variables, first), within // different)  # each weekday is the same
+            distance[:, within * week : within * (week + 1)] = own
+        if possible is not None:
+            distance[~possible] = np.inf
+        return distance.argmin(axis=1)
+
+    def _distances(
+        self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return how far windows [b, t, s] are from what is usual if they begin at positions [k], [b, k]."""
+        b, t, s = values.shape
+        distance = np.empty((b, len(positions)), dtype=np.float32)
+        slots = self.cycle.after(positions, t)  # [k, t]
         at_once = max(1, _CHUNK // max(1, t * s))  # positions
-        for first in range(0, different, at_once):
+        for first in range(0, len(positions), at_once):
             chunk = slice(first, first + at_once)
-            usual, scale = center[rows[chunk]], spread[rows[chunk]]  # [count, t, s]
+            usual, scale = self._tables(slots[chunk], variables)  # [count, t, s]
             windows = max(1, _CHUNK // max(1, usual.size))
             for start in range(0, b, windows):
                 batch = values[start : start + windows, None]  # [windows, 1, t, s]
                 distance[start : start + windows, chunk] = np.nansum(np.abs(batch - usual) / scale, axis=(2, 3))
-        distance = np.tile(distance, self.slots // different)  # each day of the week is the same
-        if possible is not None:
-            distance[~possible] = np.inf
-        return distance.argmin(axis=1)
+        return distance
+
+
+def _with_season(series: Series, profile: Profile) -> Normalizer | None:
+    """Return the normalizer with a season, and a profile of what the season leaves; None if there is no season."""
+    times = series.wall_times
+    assert times is not None  # a profile has them
+    cycle = replace(profile.cycle, seasonal=True)
+    positions = cycle.positions(times)
+    season = fit_season(series.values - profile.center[cycle.rows[positions]], times, cycle)
+    if season is None:
+        return None
+    added = (season_columns(cycle.slots) @ season)[cycle.slot_of_year(positions)]
+    left = Profile.fit(series.values - added, times, day_classes=cycle.day_classes, holidays=list(cycle.holidays))
+    return Normalizer(left.center.astype(np.float32), left.spread.astype(np.float32), cycle, season)

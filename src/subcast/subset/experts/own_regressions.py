@@ -294,12 +294,12 @@ def calendar_inputs(cycle: Cycle, positions: NDArray[np.int64]) -> NDArray[np.fl
     """
     columns = [np.ones(positions.shape)]
     if cycle.weekly:
-        weekday = positions // cycle.in_a_day_of_week
+        weekday = cycle.day_of_week(positions)
         columns += [weekday == day for day in range(1, 7)]
     if cycle.slots > 1:
         day = _waves((positions % cycle.slots) / cycle.slots, _HARMONICS)
         columns += day
-        columns += [(positions // cycle.slots >= _SATURDAY) * wave for wave in day] if cycle.weekly else []
+        columns += [(weekday >= _SATURDAY) * wave for wave in day] if cycle.weekly else []
     if cycle.yearly:
         columns += _waves(positions % DAYS_OF_A_YEAR / DAYS_OF_A_YEAR, 1)
     return np.stack(columns, axis=-1).astype(np.float32)
