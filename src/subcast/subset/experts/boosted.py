@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -24,6 +25,8 @@ MOST_STEPS, MOST_LAGS = 12, 24
 _TREES, _LEAVES = 100, 63
 QUANTILES = (0.05, 0.95)
 _BOUND_TREES, _BOUND_LEAVES, _MOST_BOUND_ROWS = 80, 31, 200_000
+Correction = Callable[[Completed, NDArray[np.int64], NDArray[np.float32]], NDArray[np.float32]]
+
 _BOUNDS = ("left_low", "left_high", "level_low", "level_high")  # names of the parts of a saved expert
 
 
@@ -138,14 +141,8 @@ class Boosted:
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of S or of the absent variables, [b, h, s]."""
-        fitted = done.fitted
-        deviation = done.deviation_ahead(variables)
-        own = np.isin(variables, done.present)
-        if self.models is not None and own.any():
-            deviation = deviation.copy()
-            deviation[:, :, own] += self._correction(done, variables[own], deviation[:, :, own])
-        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
-        return fitted.normalizer.restore(deviation, slots, variables)
+        own = np.isin(variables, done.present) & (self.models is not None)
+        return corrected_regression(done, variables, own, self._correction)
 
     def _correction(
         self, done: Completed, variables: NDArray[np.int64], deviation: NDArray[np.float32]
@@ -196,6 +193,30 @@ class Boosted:
             expert.bounds = first, second, third, fourth
             expert.level_share = fields.number(state, "level_share", 0, 1)
         return expert
+
+
+def corrected_regression(
+    done: Completed, variables: NDArray[np.int64], own: NDArray[np.bool_], correction: Correction
+) -> NDArray[np.float32]:
+    """Return the regression's forecast of variables with a correction of some of them, [b, h, s] in raw units.
+
+    Parameters
+    ----------
+    done
+        the completed windows
+    variables, own
+        the variables [s], and which of them are corrected, [s]
+    correction
+        a function of the windows, the variables to correct and the regression's forecast of them as deviations
+        [b, h, s], which returns what is to be added
+    """
+    fitted = done.fitted
+    deviation = done.deviation_ahead(variables)
+    if own.any():
+        deviation = deviation.copy()
+        deviation[:, :, own] += correction(done, variables[own], deviation[:, :, own])
+    slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
+    return fitted.normalizer.restore(deviation, slots, variables)
 
 
 def features_of(fitted: Fitted) -> Features:

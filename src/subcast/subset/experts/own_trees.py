@@ -11,7 +11,7 @@ from subcast.boosting import LOSSES, GroupedTrees, interpolated
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.subset.completion import Completed
-from subcast.subset.experts.boosted import by_level, cells_of, features_of
+from subcast.subset.experts.boosted import by_level, cells_of, corrected_regression, features_of
 from subcast.subset.experts.practice import Rows
 from subcast.windows import Windows
 
@@ -76,16 +76,9 @@ class OwnTrees:
 
     def forecast(self, done: Completed, variables: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the forecast of S or of the absent variables, [b, h, s]."""
-        fitted = done.fitted
-        deviation = done.deviation_ahead(variables)
         own = np.isin(variables, done.present)
-        if self.models is not None:
-            own &= self.models.known[variables]
-            if own.any():
-                deviation = deviation.copy()
-                deviation[:, :, own] += self._correction(done, variables[own], deviation[:, :, own])
-        slots = fitted.slots(done.arrived, fitted.horizon, fitted.lookback)
-        return fitted.normalizer.restore(deviation, slots, variables)
+        own &= False if self.models is None else self.models.known[variables]
+        return corrected_regression(done, variables, own, self._correction)
 
     def _correction(
         self, done: Completed, variables: NDArray[np.int64], deviation: NDArray[np.float32]
