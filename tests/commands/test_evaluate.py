@@ -24,7 +24,7 @@ def record(fitted):
 def test_the_record(record):
     assert [row["method"] for row in record["table"]] == [
         "oracle", "partial", "paper", "subcast", "usual-fill", "without-model", "own-past", "ridge", "calendar-linear",
-        "own-past-each",
+        "own-past-each", "last-value", "day-ago",
     ]  # fmt: skip
     assert len(record["verdict"]) == 2
     assert (record["present_count"], record["variables"], record["step"], record["seed"]) == (2, 5, 4, 5)
@@ -57,6 +57,8 @@ def test_the_table(fitted):
         "own past",
         "own, each",
         "linear",
+        "last",
+        "a day ago",
         "too few draws",
         "MAE",
         "RMSE",

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from subcast import __version__, baselines
 from subcast.axes import check_whole
+from subcast.calendar import slots_a_day
 from subcast.commands.datasets import check_preset, open_series
 from subcast.commands.forecast import open_wrapper
 from subcast.commands.verdict import WITHOUT_MODEL, verdict
@@ -40,6 +41,8 @@ NAMES = {
     "own-past-each": "own, each",
     "ridge": "ridge",
     "calendar-linear": "linear",
+    "last-value": "last",
+    "day-ago": "a day ago",
 }
 """The name of each method in tables."""
 
@@ -54,6 +57,8 @@ DESCRIPTIONS = {
     "own-past-each": "no model: the same, one for each variable",
     "ridge": "no model: ridge regression on S, in deviations from the usual value at that time",
     "calendar-linear": "no model: linear regression on each variable's own past, the clock and the weekday",
+    "last-value": "no model: the last reading, repeated",
+    "day-ago": "no model: the reading of the same time a day ago",
 }
 """What each method does."""
 
@@ -63,6 +68,8 @@ RIVALS = {
     "own-past-each": "gradient boosting on own past and calendar, one model for each variable",
     "ridge": "a ridge regression on the present variables",
     "calendar-linear": "a linear regression on own past, clock and weekday",
+    "last-value": "the last reading",
+    "day-ago": "the reading of a day ago",
 }
 """What someone would do instead, as it is called in a sentence."""
 
@@ -174,7 +181,7 @@ def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -
         "own-past": baselines.OwnPast.fit(train, metric=metric),
         "ridge": baselines.ProfileRidge.fit(train),
     }
-    return rivals if quick else {**rivals, **_rivals_of_each(train, metric)}
+    return rivals if quick else {**rivals, **_rivals_of_each(train, metric), **_repeated_readings(train)}
 
 
 def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
@@ -184,6 +191,14 @@ def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
     if n <= MOST_EACH:
         rows = max(_LEAST_ROWS_OF_EACH, _ROWS_OF_EACH // n)
         rivals["own-past-each"] = baselines.OwnPast.fit(train, metric=metric, each=True, most_rows=rows)
+    return rivals
+
+
+def _repeated_readings(train: Windows) -> dict[str, Method]:
+    """Return the last reading and, where a day has several steps, that of a day ago."""
+    rivals: dict[str, Method] = {"last-value": baselines.LastValue.fit(train)}
+    if slots_a_day(train.series.wall_times) > 1:
+        rivals["day-ago"] = baselines.SeasonalNaive.fit(train)
     return rivals
 
 
