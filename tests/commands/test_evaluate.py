@@ -7,7 +7,7 @@ import pytest
 
 import subcast
 from commands.examples import CHECKPOINT, refuse, run, waves
-from subcast.commands.evaluate import DESCRIPTIONS, NAMES, RIVALS, rivals_for
+from subcast.commands.evaluate import DESCRIPTIONS, NAMES, RIVALS, repeated_readings, rivals_for
 from subcast.errors import InputError
 
 
@@ -81,6 +81,13 @@ def test_many_variables_have_no_model_each(fitted, monkeypatch):
     methods = rivals_for(robust, split)
     assert "own-past-each" not in methods
     assert set(RIVALS) - set(methods) == {"own-past-each"}
+
+
+@pytest.mark.parametrize(("times", "known"), [(None, False), (7, False), (720, True)])
+def test_a_day_ago_needs_a_day_of_whole_steps(times, known):
+    stamps = None if times is None else np.datetime64("2024-01-01") + np.arange(300) * np.timedelta64(times, "m")
+    train = subcast.Series(np.arange(600.0).reshape(300, 2), times=stamps).windows(3, 2)
+    assert ("day-ago" in repeated_readings(train)) == known
 
 
 def test_every_method_has_a_name_and_a_description():

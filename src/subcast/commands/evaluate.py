@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from rich.text import Text
 
 from subcast import __version__, baselines
 from subcast.axes import check_whole
-from subcast.calendar import slots_a_day
 from subcast.commands.datasets import check_preset, open_series
 from subcast.commands.forecast import open_wrapper
 from subcast.commands.verdict import WITHOUT_MODEL, verdict
@@ -181,7 +181,7 @@ def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -
         "own-past": baselines.OwnPast.fit(train, metric=metric),
         "ridge": baselines.ProfileRidge.fit(train),
     }
-    return rivals if quick else {**rivals, **_rivals_of_each(train, metric), **_repeated_readings(train)}
+    return rivals if quick else {**rivals, **_rivals_of_each(train, metric), **repeated_readings(train)}
 
 
 def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
@@ -194,10 +194,10 @@ def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
     return rivals
 
 
-def _repeated_readings(train: Windows) -> dict[str, Method]:
-    """Return the last reading and, where a day has several steps, that of a day ago."""
+def repeated_readings(train: Windows) -> dict[str, Method]:
+    """Return the last reading and, where a day is a whole number of steps, that of a day ago."""
     rivals: dict[str, Method] = {"last-value": baselines.LastValue.fit(train)}
-    if slots_a_day(train.series.wall_times) > 1:
+    with suppress(InputError):
         rivals["day-ago"] = baselines.SeasonalNaive.fit(train)
     return rivals
 
