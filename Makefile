@@ -30,7 +30,7 @@ serve-demo: $(SERVE)
 	$(BIN)/subcast demo --live --output live-demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not cluster' --doctest-modules --doctest-glob='*.md' src tests README.md docs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not cluster' --doctest-modules --doctest-glob='*.md' src tests README.md docs
 
 # A scheduler and workers as processes of their own, which the tests kill.
 test-cluster: $(DEV)
@@ -60,7 +60,7 @@ test-postgres: $(DEV)
 
 # Prints the lines that no test runs, and writes htmlcov/index.html. Compiled kernels are not measured.
 coverage: $(DEV)
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not cluster' --doctest-modules --cov --cov-report=term --cov-report=html src tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not cluster' --doctest-modules --cov --cov-report=term --cov-report=html src tests
 
 lint: $(DEV)
 	$(BIN)/ruff check .
