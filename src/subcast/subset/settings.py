@@ -63,7 +63,7 @@ class Settings:
         "missing": with all variables present the forecast is the model's own; "always": the experts help then too
     daily_profile
         whether readings are compared as deviations from each variable's usual value at that time: the time of day and
-        class of day, or the day of the year for daily steps
+        class of day, or the day of the year for daily steps; after two years of shorter steps also the season
     holidays
         days such as "2024-12-25" that count as a Sunday in that profile, also those to come
     follow_levels
