@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from subcast.cycle import WEEKS_OF_A_YEAR, Cycle
 
-LEAST_DAYS = 731  # that the readings must span: two years
 _HARMONICS = 2  # waves of the day whose size follows the year
 _FORMS = (1, 3, 3 + 4 * _HARMONICS)  # columns: a constant; the wave of the year; and waves of the day that follow it
 COLUMNS = _FORMS[-1]
@@ -27,6 +26,15 @@ class _Sums(NamedTuple):
     squares: NDArray[np.float64]  # [n]
 
 
+def spans_two_years(times: NDArray[np.datetime64]) -> bool:
+    """Return whether times in their order cover at least two years.
+
+    >>> spans_two_years(np.array(["2020-01-01", "2022-01-01"], dtype="datetime64[D]"))
+    True
+    """
+    return bool((times[-1] - times[0]) / _DAY >= 2 * _YEAR)
+
+
 def season_columns(slots: int) -> NDArray[np.float64]:
     """Return what is known of each slot of each week of the year, [weeks * slots, columns].
 
@@ -42,11 +50,11 @@ def season_columns(slots: int) -> NDArray[np.float64]:
     return np.stack([np.ones_like(angle), *year, *(hour * wave for hour in day for wave in year)], axis=1)
 
 
-def fit_season(left: NDArray[np.float64], times: NDArray[np.datetime64], cycle: Cycle) -> NDArray[np.float32] | None:
-    """Return the season of each variable as coefficients of `season_columns`, [columns, n]; None if none has a season.
+def fit_season(left: NDArray[np.float64], times: NDArray[np.datetime64], cycle: Cycle) -> NDArray[np.float32]:
+    """Return the season of each variable as coefficients of `season_columns`, [columns, n]; 0 for one without a season.
 
     What a half of the years says must reduce the squared error of the other half, both ways round: by a wave of the
-    year, and then by waves of the day that follow it. A variable without such a gain has no season.
+    year, and then by waves of the day that follow it. The times must span two years.
 
     Parameters
     ----------
@@ -57,17 +65,13 @@ def fit_season(left: NDArray[np.float64], times: NDArray[np.datetime64], cycle: 
     cycle
         the seasonal cycle
     """
-    if (times[-1] - times[0]) / _DAY < LEAST_DAYS - 1:
-        return None
     year = ((times - times[0]) / _DAY / _YEAR).astype(np.int64)
     cells = cycle.slot_of_year(cycle.positions(times))
     halves = [_sums(left[year % 2 == half], cells[year % 2 == half], cycle.slots) for half in (0, 1)]
     columns = season_columns(cycle.slots)
     form = _forms(halves, columns)
-    if not form.any():
-        return None
-    everything = _Sums(*(first + second for first, second in zip(*halves, strict=True)))
     coefficients = np.zeros((COLUMNS, left.shape[1]))
+    everything = _Sums(*(first + second for first, second in zip(*halves, strict=True)))
     for number in range(1, len(_FORMS)):
         own = form == number
         coefficients[: _FORMS[number], own] = _solve(everything, columns[:, : _FORMS[number]])[:, own]

@@ -355,6 +355,19 @@ def test_a_season_is_saved_and_checked():
         Normalizer.from_state(state, 3)
 
 
+def test_seasons_are_learned_some_variables_at_a_time(monkeypatch):
+    windows = of_three_years().windows(4, 2)
+    together = Normalizer.fit(windows)
+    monkeypatch.setattr("subcast.subset.normalizer._VARIABLES", 2)
+    np.testing.assert_allclose(Normalizer.fit(windows).season, together.season, atol=1e-6)
+
+
+def test_less_than_two_years_have_no_season():
+    series = of_three_years()
+    assert Normalizer.fit(series[: 4 * 731].windows(4, 2)).cycle.seasonal
+    assert not Normalizer.fit(series[: 4 * 729].windows(4, 2)).cycle.seasonal
+
+
 def test_without_a_season_nothing_changes():
     series = of_three_years()
     space = Normalizer.fit(series.select([series.variables[2]]).windows(4, 2))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subcast.axes import check_whole
 from subcast.baselines.base import Shape, check_positive, check_train, without_holes
 from subcast.baselines.linear import LOSSES
-from subcast.baselines.own_past import spans_two_years
+from subcast.baselines.own_past import cover_two_years
 from subcast.baselines.usual import profile_rows, training_profile
 from subcast.calendar import day_of_week, share_of_day, slots_a_day
 from subcast.errors import InputError
@@ -104,7 +104,7 @@ class CalendarLinear:
         if loss not in LOSSES:
             raise InputError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         uses_day = slots_a_day(train.series.wall_times) > 1
-        uses_year = spans_two_years(train)
+        uses_year = cover_two_years(train)
         sample = train[:: -(-len(train) // most_windows)]
         problem = _Problem(
             sample,

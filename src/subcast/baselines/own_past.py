@@ -15,6 +15,7 @@ from subcast.boosting import Trees, interpolated, spread_steps
 from subcast.calendar import day_of_week, share_of_day
 from subcast.profile import Profile
 from subcast.scaling import Scaler
+from subcast.season import spans_two_years
 from subcast.windows import Windows
 
 MOST_ROWS = 300_000
@@ -97,7 +98,7 @@ class OwnPast:
         check_whole("most_rows", most_rows)
         steps, lags = spread_steps(train.horizon, _MOST_STEPS), _last(train.lookback, _MOST_LAGS)
         scaler = Scaler.fit(train, per_variable=True)
-        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, spans_two_years(train))
+        fresh = cls(Shape.of(train), scaler, training_profile(train), (), steps, lags, cover_two_years(train))
         n = train.series.n_variables
         groups = [np.array([variable]) for variable in range(n)] if each else [np.arange(n)]
         options = {"metric": metric, "quantile": quantile, "seed": seed}
@@ -167,13 +168,12 @@ class OwnPast:
         return clocks
 
 
-def spans_two_years(train: Windows) -> bool:
+def cover_two_years(train: Windows) -> bool:
     """Return whether the training windows cover at least two years."""
     times = train.series.wall_times
     if times is None:
         return False
-    last = max(train.starts) + train.lookback + train.horizon - 1
-    return bool((times[last] - times[min(train.starts)]) / np.timedelta64(1, "D") >= 2 * _YEAR)
+    return spans_two_years(times[min(train.starts) : max(train.starts) + train.lookback + train.horizon])
 
 
 def _last(lookback: int, most: int) -> NDArray[np.int64]:

@@ -14,13 +14,14 @@ from subcast.calendar import MOST_SLOTS
 from subcast.cycle import WEEKS_OF_A_YEAR, Cycle
 from subcast.profile import Profile
 from subcast.scaling import Scaler
-from subcast.season import COLUMNS, fit_season, season_columns
+from subcast.season import COLUMNS, fit_season, season_columns, spans_two_years
 from subcast.series import Series
 from subcast.storage import fields
 from subcast.storage.state import State
 from subcast.windows import Windows
 
 _CHUNK = 1 << 22
+_VARIABLES = 64  # whose season is learned at a time
 _WEEKS_APART = 4  # weeks of the year in which a season is guessed
 
 
@@ -221,12 +222,18 @@ class Normalizer:
 def _with_season(series: Series, profile: Profile) -> Normalizer | None:
     """Return the normalizer with a season, and a profile of what the season leaves; None if there is no season."""
     times = series.wall_times
-    assert times is not None  # a profile has them
-    cycle = replace(profile.cycle, seasonal=True)
-    positions = cycle.positions(times)
-    season = fit_season(series.values - profile.center[cycle.rows[positions]], times, cycle)
-    if season is None:
+    if times is None or not spans_two_years(times):
         return None
-    added = (season_columns(cycle.slots) @ season)[cycle.slot_of_year(positions)]
-    left = Profile.fit(series.values - added, times, day_classes=cycle.day_classes, holidays=list(cycle.holidays))
-    return Normalizer(left.center.astype(np.float32), left.spread.astype(np.float32), cycle, season)
+    cycle = replace(profile.cycle, seasonal=True)
+    positions, center = cycle.positions(times), profile.center
+    seasons = []
+    for first in range(0, center.shape[1], _VARIABLES):  # some at a time, so that copies of the readings stay small
+        some = slice(first, first + _VARIABLES)
+        left = series.values[:, some] - center[:, some][cycle.rows[positions]]
+        seasons.append(fit_season(left, times, cycle))
+    season = np.concatenate(seasons, axis=1)
+    if not season.any():
+        return None
+    added = (season_columns(cycle.slots) @ season).astype(np.float32)[cycle.slot_of_year(positions)]
+    rest = Profile.fit(series.values - added, times, day_classes=cycle.day_classes, holidays=list(cycle.holidays))
+    return Normalizer(rest.center.astype(np.float32), rest.spread.astype(np.float32), cycle, season)
