@@ -33,6 +33,7 @@ from subcast.subset.methods import pooled
 from subcast.forecasters import MTGNN
 from subcast.forecasters.trained import TrainedForecaster
 from subcast.scaling import Scaler
+from subcast.subset.shares import USUAL_SHARES, rows_of_shares
 from subcast.windows import Split, Windows
 from subcast.subset import Settings
 
@@ -86,8 +87,10 @@ def traffic(steps: int, n: int) -> tuple[Split, TrainedForecaster]:
 
 
 def chosen() -> Settings:
-    """Settings as tuning finds them on traffic: the slowest it may choose."""
-    return Settings(neighbors=50, correction=1.0, ridge=0.03, blend=((0.5,) * HORIZON,) * 3)
+    """Settings as tuning finds them on traffic, with every expert at its usual share: the slowest it may choose."""
+    shares = np.tile(list(USUAL_SHARES.values()), (HORIZON, 1))
+    blend = rows_of_shares(list(USUAL_SHARES), [shares] * 3)
+    return Settings(neighbors=50, correction=1.0, ridge=0.03, blend=blend)
 
 
 def test_set(
