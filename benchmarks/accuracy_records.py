@@ -3,6 +3,7 @@
     python benchmarks/accuracy_records.py                            # all pairs of the table that have a checkpoint
     python benchmarks/accuracy_records.py tcn-metr-la-29 --again     # measure one pair again
     python benchmarks/accuracy_records.py tcn-metr-la-29 --own       # only what depends on the default
+    python benchmarks/accuracy_records.py tcn-pems-bay-67 --rivals-of mtgnn-pems-bay-67    # rivals without a model
     python benchmarks/accuracy_records.py linear-exchange-rate       # a ridge over all variables as the model
     python benchmarks/accuracy_records.py --model linear traffic-20  # the same, the names being datasets
     python benchmarks/accuracy_records.py linear-clouds-seed3 --draws 6 --every 40 --effort 0.2 --to /tmp/trial
@@ -15,6 +16,7 @@ results/accuracy-NAME-SHARE.json as soon as a share is finished; a share that ha
 tallies of errors by draw and stretch (`subcast.comparison.Comparison.from_record(record, "test")`). What needs no model
 is fitted once for all pairs of a dataset that are measured by one command. With --own, rivals and the published method
 keep the figures of the record, which must have the same windows and draws; the record says when they were measured.
+With --rivals-of, rivals that need no model are those of the record of another pair of the same dataset.
 """
 
 from __future__ import annotations
@@ -80,6 +82,7 @@ def main() -> None:
     parser.add_argument(
         "--own", action="store_true", help="measure the default again, and keep the rivals of the record"
     )
+    parser.add_argument("--rivals-of", metavar="PAIR", help="keep the rivals without a model of another pair's record")
     parser.add_argument("--list", action="store_true", help="show the pairs and which shares have a record")
     parser.add_argument("--draws", type=int, help=f"draws of S, {DRAWS} by default; needs --to")
     parser.add_argument("--every", type=int, help="evaluate every Nth test window; needs --to")
@@ -107,7 +110,17 @@ def main() -> None:
             if arguments.apriori:
                 measure_apriori(pair, share, arguments.to)
             else:
-                measure(pair, share, arguments.to, Kept.of(arguments.to, name, share) if arguments.own else None)
+                measure(pair, share, arguments.to, kept_rivals(arguments, name, share))
+
+
+def kept_rivals(arguments: argparse.Namespace, name: str, share: float) -> Kept | None:
+    """Return the rivals that need not be measured again: of the pair's own record, or of another pair's; or None."""
+    if arguments.rivals_of is None:
+        return Kept.of(arguments.to, name, share) if arguments.own else None
+    kept = Kept.of(arguments.to, arguments.rivals_of, share)
+    if kept is None or kept.record["dataset"] != dataset_of(name):
+        raise InputError(f"--rivals-of needs a pair of {dataset_of(name)} with a record, got {arguments.rivals_of!r}")
+    return replace(kept, without_model=True)
 
 
 def table_pairs(folders: Sequence[Path]) -> list[str]:
@@ -325,9 +338,9 @@ class Pair:
         return list(announced(own_candidates(self)))
 
     @cached_property
-    def rivals(self) -> list[Candidate]:
-        """Everything that a user could do instead."""
-        return [*announced(model_rivals(self)), *model_free(self)]
+    def model_rivals(self) -> list[Candidate]:
+        """What a user could do with the model instead of wrapping it."""
+        return list(announced(model_rivals(self)))
 
     @cached_property
     def published(self) -> Candidate:
@@ -567,10 +580,13 @@ class Kept:
         the record
     comparison
         its tallies on test windows
+    without_model
+        whether the record is another pair's, of which only the rivals that need no model are kept
     """
 
     record: dict[str, Any]
     comparison: Comparison
+    without_model: bool = False
 
     @classmethod
     def of(cls, folder: Path, name: str, share: float) -> Kept | None:
@@ -581,9 +597,24 @@ class Kept:
         record = json.loads(path.read_text())
         return cls(record, Comparison.from_record(record, "test"))
 
-    def names(self, own: Iterable[str]) -> list[str]:
-        """Return the methods that do not depend on the default."""
-        return [name for name in self.comparison.methods if name not in set(own)]
+    def names(self, measured: Iterable[str]) -> list[str]:
+        """Return the methods that are kept: those that were not measured now."""
+        kept = [name for name in self.comparison.methods if name not in set(measured)]
+        return [name for name in kept if not needs_model(name)] if self.without_model else kept
+
+    def facts(self) -> dict[str, Any]:
+        """Return when the rivals were measured, and of which pair they are if it is another one."""
+        measured = {"rivals_measured": self.record["figures"].get("rivals_measured", self.record["date"])}
+        return {**measured, "rivals_of": self.record["pair"]} if self.without_model else measured
+
+    def validation(self, measured: dict[str, Any]) -> dict[str, Any]:
+        """Return the errors on validation windows of the rivals that are kept and of those that were measured now."""
+        before = self.record["figures"]["validation"]
+        errors = {name: before["errors"][name] for name in self.names(measured["errors"]) if name in before["errors"]}
+        sizes = {key: value for key, value in before.items() if key != "errors"}
+        if measured["errors"] and {**measured, "errors": {}} != {**sizes, "errors": {}}:
+            raise InputError("the record must have the same validation windows and draws: measure it with --again")
+        return {**sizes, "errors": {**errors, **measured["errors"]}}
 
     def join(self, own: Comparison) -> Comparison:
         """Return a comparison of the default's methods and the rivals; raise if windows or draws differ."""
@@ -596,27 +627,35 @@ class Kept:
         return Comparison({**own.tallies, **rivals}, own.draws, own.starts)
 
 
+def needs_model(name: str) -> bool:
+    """Return whether a method of a record depends on the model of its pair.
+
+    >>> [needs_model(name) for name in ("oracle", "subcast without f (mae)", "hardened f", "f, ridge imputation")]
+    [True, True, True, True]
+    >>> [needs_model(name) for name in ("own past (mae)", "ridge on S", "NHITS")]
+    [False, False, False]
+    """
+    of_subcast = name.startswith(("oracle", "subcast", "published"))
+    return of_subcast or name.startswith("f, ") or name.endswith(" f")
+
+
 def measure(pair: Pair, share: float, folder: Path, kept: Kept | None = None) -> None:
     """Measure a pair at one share and write its record; rivals that are kept are not measured again."""
     started = time.perf_counter()
     draws = draw_subsets(pair.n, share=share, draws=pair.size.draws, seed=SEED)
     candidates = list(pair.own)
+    if kept is None or kept.without_model:
+        candidates += [*pair.model_rivals, *([pair.published] if share == SHARES[0] else [])]
     if kept is None:
-        candidates += [*pair.rivals, *([pair.published] if share == SHARES[0] else [])]
+        candidates += model_free(pair)
     test = evaluate({each.name: each for each in candidates}, pair.test, draws, progress=False)
     costs = {each.name: each.cost(pair.test, draws[0]) for each in candidates}
+    validation = on_validation(pair, share, [each for each in candidates if each.is_rival])
     facts: dict[str, Any] = {}
-    if kept is None:
-        rivals = [each for each in candidates if each.is_rival]
-        val_draws = draw_subsets(pair.n, share=share, draws=min(VAL_DRAWS, pair.size.draws), seed=VAL_SEED)
-        chosen_on = evaluate({each.name: each for each in rivals}, pair.val, val_draws, progress=False)
-        sizes = {"windows": len(pair.val), "draws": len(val_draws), "seed": VAL_SEED}
-        validation = {**sizes, "errors": means(chosen_on)}
-    else:
-        names = kept.names(test.methods)
-        test, validation = kept.join(test), kept.record["figures"]["validation"]
-        costs |= {name: {key: kept.record["figures"]["methods"][name][key] for key in COSTS} for name in names}
-        facts["rivals_measured"] = kept.record["figures"].get("rivals_measured", kept.record["date"])
+    if kept is not None:
+        methods = kept.record["figures"]["methods"]
+        costs |= {name: {key: methods[name][key] for key in COSTS} for name in kept.names(test.methods)}
+        test, validation, facts = kept.join(test), kept.validation(validation), kept.facts()
     test = Comparison.from_record(test.to_record(STEP))  # what the rounded sums give can be computed again to the bit
     figures = {
         "step": STEP,
@@ -635,6 +674,14 @@ def measure(pair: Pair, share: float, folder: Path, kept: Kept | None = None) ->
         print(f"{pair.name} {share:.0%} {metric}: {sentence(row)}", flush=True)
 
 
+def on_validation(pair: Pair, share: float, rivals: Sequence[Candidate]) -> dict[str, Any]:
+    """Return the mean errors of rivals on validation windows, with the windows and draws."""
+    draws = draw_subsets(pair.n, share=share, draws=min(VAL_DRAWS, pair.size.draws), seed=VAL_SEED)
+    sizes = {"windows": len(pair.val), "draws": len(draws), "seed": VAL_SEED}
+    methods = {each.name: each for each in rivals}
+    return {**sizes, "errors": means(evaluate(methods, pair.val, draws, progress=False)) if rivals else {}}
+
+
 def write(pair: Pair, share: float, folder: Path, kind: str, figures: dict[str, Any], started: float) -> None:
     """Write a record."""
     path = record_path(folder, pair.name, share, kind)
@@ -645,7 +692,8 @@ def write(pair: Pair, share: float, folder: Path, kind: str, figures: dict[str, 
         figures,
         packages=("numpy", "torch", "numba", "scikit-learn"),
         command=f"python benchmarks/accuracy_records.py {pair.name} --share {share:g} --again"
-        + (" --apriori" if kind == "apriori" else ""),
+        + (" --apriori" if kind == "apriori" else "")
+        + (f" --rivals-of {figures['rivals_of']}" if "rivals_of" in figures else ""),
         pair=pair.name,
         model=pair.kind,
         dataset=pair.dataset,

@@ -126,6 +126,22 @@ def test_rivals_that_are_kept_stay_as_they_were(tmp_path):
         assert joined.row(name, 12)["mae"] == pytest.approx(source.row(name, 12)["mae"], rel=1e-6)
 
 
+def test_rivals_of_another_pair_are_kept_if_they_need_no_model(tmp_path):
+    before = comparison(**{"oracle": 1.0, "subcast (mae)": 0.95, "a": 1.2, "f, means filled in": 2.0, "b": 1.1})
+    sizes = {"windows": 60, "draws": 8, "seed": 7}
+    errors = {name: {"mae": size, "rmse": size} for name, size in (("a", 3.0), ("f, means filled in", 4.0), ("b", 5.0))}
+    stored(tmp_path, before, validation={**sizes, "errors": errors})
+    kept = replace(accuracy.Kept.of(tmp_path, "tcn-x", 0.15), without_model=True)
+    now = comparison(**{"oracle": 0.9, "subcast (mae)": 0.8, "f, means filled in": 1.5})
+    assert kept.names(now.methods) == ["a", "b"]
+    assert kept.join(now).methods == ["oracle", "subcast (mae)", "f, means filled in", "a", "b"]
+    measured = {"f, means filled in": {"mae": 1.0, "rmse": 1.0}}
+    joined = kept.validation({**sizes, "errors": measured})
+    assert joined["errors"] == {"a": errors["a"], "b": errors["b"], **measured}
+    with pytest.raises(InputError, match="same validation windows and draws"):
+        kept.validation({**sizes, "seed": 8, "errors": measured})
+
+
 @pytest.mark.parametrize("change", ["draws", "starts"])
 def test_rivals_of_other_windows_or_draws_are_refused(tmp_path, change):
     stored(tmp_path, comparison(oracle=1.0, a=1.2))
