@@ -46,6 +46,12 @@ def test_without_a_name_is_rejected():
             "did you mean --dataset clouds",
         ),
         (
+            lambda: run_reproduction(
+                ["table-main"], datasets=["clouds-solar-size"], models=["tcn"], results=Path(), checkpoints=()
+            ),
+            "there is no trained model tcn-clouds-solar-size",
+        ),
+        (
             lambda: run_reproduction(["table-main"], models=[","], results=Path(), checkpoints=()),
             "--models names nothing",
         ),

@@ -14,10 +14,11 @@ from subcast.errors import InputError
 from subcast.experiments.declaration import Experiment, get_experiment, load_experiments
 from subcast.experiments.on_cluster import run_cells_on
 from subcast.experiments.run import Places, run_cells
-from subcast.experiments.study import QUICK_TO_TRAIN
+from subcast.experiments.study import OPTIONS
 from subcast.retrieval.sharding.connecting import cluster_client
 
 DEFAULT_CHECKPOINTS = (Path("results/checkpoints"), Path("runs/checkpoints"))
+_DATASET_NAMES = tuple(dict.fromkeys((*DATASETS, *OPTIONS)))
 
 
 def list_experiments(results: Path) -> list[dict[str, Any]]:
@@ -84,7 +85,7 @@ def run_reproduction(
     datasets, models = _split_names("dataset", datasets), _split_names("models", models)
     experiments = _experiments(names)
     _check_names("models", models, [name for experiment in experiments for name in experiment.models])
-    _check_names("dataset", datasets, [*DATASETS, QUICK_TO_TRAIN])
+    _check_names("dataset", datasets, _DATASET_NAMES)
     cells = [
         cell
         for experiment in experiments
@@ -109,7 +110,7 @@ def _experiments(names: Sequence[str]) -> list[Experiment]:
     if not names:
         raise InputError("give the name of an experiment, or all: `subcast reproduce --list` shows the names")
     known_models = {name for experiment in load_experiments().values() for name in experiment.models}
-    for option, known in (("models", known_models), ("dataset", {*DATASETS, QUICK_TO_TRAIN})):
+    for option, known in (("models", known_models), ("dataset", set(_DATASET_NAMES))):
         for name in known.intersection(names):
             raise InputError(
                 f"{name!r} is not an experiment: did you mean --{option} {name}? Separate several with commas"

@@ -28,6 +28,7 @@ ORIGINALS = {
     "pems-bay-67": "metr-la",
     "traffic-20": "traffic",
     "clouds": "solar",
+    "clouds-solar-size": "solar",
 }
 """The paper's dataset that each of ours is, is a part of, or stands in for."""
 MODELS = {name: module.title for name, module in FORECASTERS.items()}
