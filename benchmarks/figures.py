@@ -420,10 +420,11 @@ def intervals() -> str:
         for share, methods in record["figures"].items():
             cells = [
                 f"{each['coverage']:.1%}, width {each['width']:.2f}, score {each['interval_score']:.2f}"
-                for each in (methods["subcast"], methods["quantile boosting"])
+                for each in (methods[name] for name in ("subcast", "subcast, adapted", "quantile boosting"))
             ]
             rows.append((record["record"].removeprefix("intervals-"), share, *cells))
-    return markdown(("model and data", "present", "subcast", "quantile boosting on own past"), rows)
+    heads = ("model and data", "present", "subcast", "subcast, adapted in a stream", "quantile boosting on own past")
+    return markdown(heads, rows)
 
 
 def further() -> str:

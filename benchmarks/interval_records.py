@@ -4,16 +4,18 @@
     python benchmarks/interval_records.py tcn-metr-la-29 --again
 
 Intervals of level 90 %, over all steps ahead, with 15, 50, 85 and 100 % of the variables present, on the test windows
-of accuracy_records.py. The rival is one boosted model for each bound, trained on every variable's own past and the
-calendar. The interval score is the width plus 20 times what lies outside, the mean over points; the pinball loss is
-the mean of both bounds. Writes results/intervals-NAME.json.
+of accuracy_records.py. `subcast, adapted` are the same intervals as a stream gives them with adapt=True: their width
+follows the coverage of earlier forecasts of the test part, whose readings have come by then. The rival is one boosted
+model for each bound, trained on every variable's own past and the calendar. The interval score is the width plus 20
+times what lies outside, the mean over points; the pinball loss is the mean of both bounds. Writes
+results/intervals-NAME.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from subcast import SubsetForecaster, draw_subsets
 from subcast.baselines import OwnPast
+from subcast.subset.adaptive import AdaptiveWidths, widened
 from subcast.windows import Windows
 
 NAMES = ("tcn-metr-la-29", "tcn-pems-bay-67", "tcn-beijing-pollutants", "tcn-clouds", "tcn-ecg5000-test-first")
@@ -31,8 +34,8 @@ DRAWS = {0.15: 10, 0.5: 5, 0.85: 3, 1.0: 1}
 SEED = 2022
 _AT_ONCE = 256
 
-Bounds = Callable[[Windows, NDArray[np.int64]], tuple[NDArray[np.float32], NDArray[np.float32]]]
-"""A function of windows and S that returns lower and upper bounds, [b, h, s] each."""
+Bounds = dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]
+"""Lower and upper bounds of windows, [b, h, s] each, by method."""
 
 
 def main() -> None:
@@ -51,9 +54,8 @@ def run(name: str) -> None:
     started = time.perf_counter()
     pair = Pair.named(name, CHECKPOINTS, Size())
     robust = pair.wrapper("mae")
-    methods: dict[str, Bounds] = {"subcast": own_bounds(robust), "quantile boosting": quantile_bounds(pair)}
-    figures = {f"{share:.0%}": {each: measure(bounds, pair.test, draws_of(pair.n, share)) for each, bounds in
-               methods.items()} for share in DRAWS}  # fmt: skip
+    methods = (own_bounds(robust), quantile_bounds(pair))
+    figures = {f"{share:.0%}": measure(methods, pair.test, draws_of(pair.n, share)) for share in DRAWS}
     records.write_record(
         f"intervals-{name}",
         figures,
@@ -74,35 +76,63 @@ def draws_of(n: int, share: float) -> list[NDArray[np.int64]]:
     return [np.sort(draw) for draw in draw_subsets(n, share=share, draws=DRAWS[share], seed=SEED)]
 
 
-def own_bounds(robust: SubsetForecaster) -> Bounds:
-    """Return the bounds of the wrapper."""
+def own_bounds(robust: SubsetForecaster) -> Callable[[Windows, NDArray[np.int64]], Bounds]:
+    """Return the bounds of the wrapper, and those that follow their coverage."""
 
-    def bounds(windows: Windows, present: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        forecast = robust.predict_many(windows, present=present, levels=(LEVEL,))
-        return forecast.lower, forecast.upper
+    def bounds(windows: Windows, present: NDArray[np.int64]) -> Bounds:
+        batches = (windows[first : first + _AT_ONCE] for first in range(0, len(windows), _AT_ONCE))
+        forecasts = [robust.predict_many(batch, present=present, levels=(LEVEL,)) for batch in batches]
+        mean, lower, upper = (
+            np.concatenate([getattr(forecast, name) for forecast in forecasts]) for name in ("mean", "lower", "upper")
+        )
+        shares = np.concatenate([np.asarray(forecast.observed_share) for forecast in forecasts])
+        plain = np.stack([lower, upper])
+        return {"subcast": (lower, upper), "subcast, adapted": tuple(adapted(windows, present, mean, plain, shares))}
 
     return bounds
 
 
-def quantile_bounds(pair: Pair) -> Bounds:
+def adapted(
+    windows: Windows,
+    present: NDArray[np.int64],
+    mean: NDArray[np.float32],
+    bounds: NDArray[np.float32],
+    shares: NDArray[np.floating[Any]],
+) -> NDArray[np.float32]:
+    """Return bounds [2, b, h, s] whose width follows the coverage of the windows before; windows are in order."""
+    widths, result, last = AdaptiveWidths(LEVEL), np.empty_like(bounds), 0
+    for number, start in enumerate(windows.starts):
+        now = start + windows.lookback  # steps that have come
+        for step in range(max(last, now - windows.horizon), now):
+            widths = widths.scored(step, windows.series.values[step, present])
+        last = now
+        result[:, number] = widened(mean[number], bounds[:, number], widths.factor(float(shares[number])))
+        widths = widths.remembering(now - 1, float(shares[number]), result[:, number])
+    return result
+
+
+def quantile_bounds(pair: Pair) -> Callable[[Windows, NDArray[np.int64]], Bounds]:
     """Return the bounds of boosted quantiles on own past."""
     ends = [OwnPast.fit(pair.split.train, quantile=end) for end in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
-    return lambda windows, present: (ends[0](windows, present), ends[1](windows, present))
+    return lambda windows, present: {"quantile boosting": (ends[0](windows, present), ends[1](windows, present))}
 
 
-def measure(bounds: Bounds, test: Windows, draws: list[NDArray[np.int64]]) -> dict[str, float]:
-    """Return coverage, width, interval score and pinball loss over all draws, windows and steps."""
-    sums, points = np.zeros(4), 0
+def measure(
+    methods: Iterable[Callable[[Windows, NDArray[np.int64]], Bounds]], test: Windows, draws: list[NDArray[np.int64]]
+) -> dict[str, dict[str, float]]:
+    """Return coverage, width, interval score and pinball loss of each method over all draws, windows and steps."""
+    sums: dict[str, NDArray[np.float64]] = {}
+    points = 0
     for present in draws:
-        for first in range(0, len(test), _AT_ONCE):
-            batch = test[first : first + _AT_ONCE]
-            truth = batch.targets[:, :, present]
-            known = ~np.isnan(truth)
-            ends = (end[known].astype(np.float64) for end in bounds(batch, present))
-            sums += scores(*ends, truth[known].astype(np.float64))
-            points += int(known.sum())
+        truth = test.targets[:, :, present]
+        known = ~np.isnan(truth)
+        points += int(known.sum())
+        for method in methods:
+            for name, bounds in method(test, present).items():
+                ends = (end[known].astype(np.float64) for end in bounds)
+                sums[name] = sums.get(name, np.zeros(4)) + scores(*ends, truth[known].astype(np.float64))
     names = ("coverage", "width", "interval_score", "pinball")
-    return dict(zip(names, (sums / points).tolist(), strict=True))
+    return {method: dict(zip(names, (each / points).tolist(), strict=True)) for method, each in sums.items()}
 
 
 def scores(lower: NDArray[np.float64], upper: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subcast.errors import InputError
 from subcast.forecast import Forecast
 from subcast.service.grid import Grid
+from subcast.subset.adaptive import widened
 from subcast.subset.conformal import checked_levels
 from subcast.subset.forecaster import SubsetForecaster
 from subcast.tables.zones import wall_clock
@@ -61,7 +62,7 @@ class Made:
 
     def scaled(self, factor: float, wrapper: SubsetForecaster) -> Made:
         """Return the forecast with intervals `factor` times as wide, within the limits of each sensor."""
-        bounds = self.mean + np.float32(factor) * (self.bounds - self.mean) if factor != 1 else self.bounds
+        bounds = widened(self.mean, self.bounds, factor)
         limits = wrapper.limits_
         if limits is None:
             return Made(**{**self.__dict__, "bounds": bounds})

@@ -18,6 +18,7 @@ from subcast.service import truth
 from subcast.service.feed import last_step
 from subcast.service.problems import ProblemError
 from subcast.service.schema import forecasts, health
+from subcast.subset.adaptive import GROUPS
 
 if TYPE_CHECKING:
     from subcast.service.runtime import Service
@@ -136,5 +137,5 @@ def _truth_gauges(service: Service, connection: sa.Connection) -> Iterable[Metri
     for group, sums in found["groups"].items():
         value = truth.ratio(sums["inside"], sums["bounded"])
         if value is not None:
-            coverage.add_metric([truth.GROUPS[group]], value)
+            coverage.add_metric([GROUPS[group]], value)
     yield from (error, drift, coverage)

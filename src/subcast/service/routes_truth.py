@@ -13,6 +13,7 @@ from subcast.service.grid import moment_text
 from subcast.service.requests import Cursor, Limit, page, service_of
 from subcast.service.runtime import Service
 from subcast.service.schema import events, scores, sensors
+from subcast.subset.adaptive import GROUPS
 
 router = APIRouter(prefix="/v1", tags=["truth"])
 
@@ -39,7 +40,7 @@ def truth_answer(service: Service, rows: list[Any]) -> dict[str, Any]:
     total, warning = found["total"], truth.aging(found, level)
     by_share = [
         {
-            "share": truth.GROUPS[group],
+            "share": GROUPS[group],
             "readings": int(sums["readings"]),
             **_measures(sums),
             "level": level or 0.0,

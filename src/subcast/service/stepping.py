@@ -26,6 +26,7 @@ from subcast.service.planning import Plan, in_maintenance
 from subcast.service.schema import forecasts, health, overrides, readings, receipts, scores, steps
 from subcast.service.screens import BAD, GOOD, ScreenedFeed, Screening, packed, unpacked, with_spikes
 from subcast.service.versions import Version
+from subcast.subset.adaptive import group_of
 
 _LOGGER = logging.getLogger(__name__)
 _WARM = 3  # lookbacks that a new screening is fed with before its first step
@@ -165,7 +166,7 @@ class Stepper:
     def _forecast(self, known: Known, used: NDArray[np.bool_], version: Version) -> tuple[Made, float]:
         window = np.where(used, known.raw, np.nan)
         made = make(version.wrapper, self.feed.grid, known.times, window)
-        factor = known.factors[truth.group_of(made.observed_share)] if self.options.adapt and made.levels else 1.0
+        factor = known.factors[group_of(made.observed_share)] if self.options.adapt and made.levels else 1.0
         return made.scaled(factor, version.wrapper), factor
 
     def _step_row(self, at: int, plan: Plan, known: Known, step: Screening, screened: ScreenedFeed) -> dict[str, Any]:

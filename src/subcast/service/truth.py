@@ -15,23 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-EDGES = (0.15, 0.5, 0.85, 0.999)
-GROUPS = ("0-15 %", "15-50 %", "50-85 %", "85-99 %", "all")
-RATE = 0.06
-"""How fast the logarithm of a factor follows the share of readings outside."""
+from subcast.subset.adaptive import GROUPS, followed, group_of
 
-_SMALLEST, _LARGEST = 0.25, 8.0
 _SUMS = ("readings", "error", "expected", "inside", "inside_unadapted", "bounded")
 AGED_DRIFT, AGED_COVERAGE, ENOUGH_STEPS = 25.0, 0.1, 100  # percent, share, steps
-
-
-def group_of(share: float) -> int:
-    """Return the group of a share of readings present.
-
-    >>> [GROUPS[group_of(share)] for share in (0.1, 0.5, 1.0)]
-    ['0-15 %', '50-85 %', 'all']
-    """
-    return int(np.searchsorted(EDGES, share, side="right"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +104,7 @@ def adapted(factors: Sequence[float], scored: Score, level: float | None) -> tup
     changed = list(factors)
     for group, sums in scored.groups.items():
         if level is not None and sums["bounded"]:
-            outside = 1 - sums["inside"] / sums["bounded"]
-            moved = np.log(changed[group]) + RATE * (outside - (1 - level))
-            changed[group] = float(np.clip(np.exp(moved), _SMALLEST, _LARGEST))
+            changed[group] = followed(changed[group], sums["inside"] / sums["bounded"], level)
     return tuple(changed)
 
 

@@ -548,6 +548,7 @@ class SubsetForecaster:
         names: Sequence[str] | None = None,
         times: Any = None,
         strict: bool = False,
+        adapt: bool | Sequence[float] = False,
     ) -> ForecastStream:
         """Start a live stream, independent of all other streams of this wrapper.
 
@@ -559,6 +560,9 @@ class SubsetForecaster:
         strict
             refuse steps with readings beyond the limits; by default such readings are left out, and forecasts have a
             note
+        adapt
+            let the width of intervals follow the coverage of earlier forecasts of the stream; give the
+            `interval_factors` of an earlier stream to go on with them
 
         Examples
         --------
@@ -574,7 +578,7 @@ class SubsetForecaster:
         >>> forecast.variables
         ('plant-002', 'plant-005')
         """
-        stream = ForecastStream(self._maker(), checked_levels(self.levels), strict=strict)
+        stream = ForecastStream(self._maker(), checked_levels(self.levels), strict=strict, adapt=adapt)
         if readings is not None:
             stream.add(readings, names=names, times=times)
         return stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors, WindowBank
 from subcast.retrieval.protocol import BankStream
+from subcast.subset.adaptive import AdaptiveWidths, checked_factors, widened
 from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
@@ -55,10 +57,20 @@ class ForecastStream:
         of the intervals, when none are asked for
     strict
         whether steps with readings beyond the limits are refused
+    adapt
+        whether intervals follow the coverage that those of earlier forecasts had; or the factors to begin with
     """
 
-    def __init__(self, maker: ForecastMaker, levels: tuple[float, ...], *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        maker: ForecastMaker,
+        levels: tuple[float, ...],
+        *,
+        strict: bool = False,
+        adapt: bool | Sequence[float] = False,
+    ) -> None:
         self._maker, self._levels, self._strict = maker, levels, strict
+        self._widths = None if adapt is False else _widths_of(maker, levels, adapt)
         self._fitted, self._metadata, self._settings = maker.fitted, maker.metadata, maker.settings
         fitted, metadata = maker.fitted, maker.metadata
         self._columns = {name: column for column, name in enumerate(metadata.variables)}
@@ -247,7 +259,29 @@ class ForecastStream:
         if self._neighbors is None:
             self._neighbors = self._nearest(arrived, present)
         chosen_levels = self._levels if levels is None else checked_levels(levels)
-        return self._maker.single(window, arrived, self._neighbors, absent=absent, levels=chosen_levels)
+        forecast = self._maker.single(window, arrived, self._neighbors, absent=absent, levels=chosen_levels)
+        return forecast if self._widths is None else self._adapted(forecast, self._widths)
+
+    @property
+    def interval_factors(self) -> tuple[float, ...] | None:
+        """How many times as wide the intervals are than `predict` gives them, by the share of readings that arrived.
+
+        The shares are those of `subcast.subset.adaptive.GROUPS`. None if intervals are not adapted.
+        """
+        return None if self._widths is None else self._widths.factors
+
+    def _adapted(self, forecast: Forecast, widths: AdaptiveWidths) -> Forecast:
+        """Return a forecast with intervals as wide as past coverage demands, and keep it to be scored."""
+        if forecast.bounds is None:
+            return forecast
+        share = float(forecast.observed_share)
+        bounds = widened(forecast.mean, forecast.bounds, widths.factor(share))
+        if widths.level in forecast.levels:
+            of_level = bounds[forecast.levels.index(widths.level)]  # [2, h, s]
+            kept = np.full((*of_level.shape[:2], self._fitted.n), np.nan, dtype=np.float32)
+            kept[..., [self._columns[name] for name in forecast.variables]] = of_level
+            self._widths = widths.remembering(self._count, share, kept)
+        return replace(forecast, bounds=bounds)
 
     def readings(self) -> tuple[NDArray[np.float32], Any]:
         """Return the steps in memory [t, n] and their times [t], from which a stream can be started again.
@@ -298,6 +332,8 @@ class ForecastStream:
         self._moved = np.append(self._moved[1:], arrival.moved)
         self._notes = [*self._notes[1:], arrival.notes]
         self._count += 1
+        if self._widths is not None:
+            self._widths = self._widths.scored(self._count, values[-1])
         self._neighbors = None
         if self.ready:
             present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
@@ -555,6 +591,16 @@ class ForecastStream:
         if not self._metadata.time_features or times is None:
             return None
         return time_features_of(wall_clock(times, self._metadata.zone), self._metadata.time_features)
+
+
+def _widths_of(maker: ForecastMaker, levels: tuple[float, ...], adapt: bool | Sequence[float]) -> AdaptiveWidths:
+    """Return the widths of intervals at the start of a stream."""
+    if maker.calibration is None or not levels:
+        raise InputError(
+            "adapt needs prediction intervals, and this wrapper has none: fit it with validation windows and levels, "
+            "or leave adapt out"
+        )
+    return AdaptiveWidths(max(levels), checked_factors(adapt))
 
 
 def _same(first: NDArray[np.float32], second: NDArray[np.float32]) -> bool:
