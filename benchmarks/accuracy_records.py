@@ -4,6 +4,7 @@
     python benchmarks/accuracy_records.py tcn-metr-la-29 --again     # measure one pair again
     python benchmarks/accuracy_records.py tcn-metr-la-29 --own       # only what depends on the default
     python benchmarks/accuracy_records.py tcn-pems-bay-67 --rivals-of mtgnn-pems-bay-67    # rivals without a model
+    python benchmarks/accuracy_records.py tcn-metr-la-29 --hardened  # add models trained with variables dropped
     python benchmarks/accuracy_records.py linear-exchange-rate       # a ridge over all variables as the model
     python benchmarks/accuracy_records.py --model linear traffic-20  # the same, the names being datasets
     python benchmarks/accuracy_records.py linear-clouds-seed3 --draws 6 --every 40 --effort 0.2 --to /tmp/trial
@@ -16,7 +17,8 @@ results/accuracy-NAME-SHARE.json as soon as a share is finished; a share that ha
 tallies of errors by draw and stretch (`subcast.comparison.Comparison.from_record(record, "test")`). What needs no model
 is fitted once for all pairs of a dataset that are measured by one command. With --own, rivals and the published method
 keep the figures of the record, which must have the same windows and draws; the record says when they were measured.
-With --rivals-of, rivals that need no model are those of the record of another pair of the same dataset.
+With --rivals-of, rivals that need no model are those of the record of another pair of the same dataset. With
+--hardened, all figures are those of the record, and models trained with variables dropped are added.
 """
 
 from __future__ import annotations
@@ -82,6 +84,9 @@ def main() -> None:
     parser.add_argument(
         "--own", action="store_true", help="measure the default again, and keep the rivals of the record"
     )
+    parser.add_argument(
+        "--hardened", action="store_true", help="add models trained with variables dropped to the record"
+    )
     parser.add_argument("--rivals-of", metavar="PAIR", help="keep the rivals without a model of another pair's record")
     parser.add_argument("--list", action="store_true", help="show the pairs and which shares have a record")
     parser.add_argument("--draws", type=int, help=f"draws of S, {DRAWS} by default; needs --to")
@@ -104,11 +109,13 @@ def main() -> None:
             done = [f"{share:.0%}" for share in SHARES if record_path(arguments.to, name, share).exists()]
             print(f"{name:<32} {', '.join(done) or 'to do'}")
             continue
-        again = arguments.again or arguments.own
+        again = arguments.again or arguments.own or arguments.hardened
         todo = [s for s in arguments.share if again or not record_path(arguments.to, name, s).exists()]
         for share in todo:
             if arguments.apriori:
                 measure_apriori(pair, share, arguments.to)
+            elif arguments.hardened:
+                add_hardened(pair, share, arguments.to)
             else:
                 measure(pair, share, arguments.to, kept_rivals(arguments, name, share))
 
@@ -642,12 +649,37 @@ def needs_model(name: str) -> bool:
 def measure(pair: Pair, share: float, folder: Path, kept: Kept | None = None) -> None:
     """Measure a pair at one share and write its record; rivals that are kept are not measured again."""
     started = time.perf_counter()
-    draws = draw_subsets(pair.n, share=share, draws=pair.size.draws, seed=SEED)
     candidates = list(pair.own)
     if kept is None or kept.without_model:
         candidates += [*pair.model_rivals, *([pair.published] if share == SHARES[0] else [])]
     if kept is None:
         candidates += model_free(pair)
+    settings = {metric: robust.settings_.to_dict() for metric, (robust, _) in pair.tuned.items()}
+    write_measured(pair, share, folder, candidates, settings, kept, started)
+
+
+def add_hardened(pair: Pair, share: float, folder: Path) -> None:
+    """Add models that were trained with variables dropped to the record of a pair and share."""
+    started = time.perf_counter()
+    kept = Kept.of(folder, pair.name, share)
+    candidates = list(announced(hardened_candidates(pair)))
+    if kept is None or not candidates:
+        missing = f"a record of {pair.name} at {share:.0%}" if kept is None else f"a trained model {HARDENED[0]}"
+        raise InputError(f"--hardened needs {missing}, and there is none")
+    write_measured(pair, share, folder, candidates, kept.record["figures"]["settings"], kept, started)
+
+
+def write_measured(
+    pair: Pair,
+    share: float,
+    folder: Path,
+    candidates: Sequence[Candidate],
+    settings: dict[str, Any],
+    kept: Kept | None,
+    started: float,
+) -> None:
+    """Measure methods at one share and write the record, with those of an earlier record that are kept."""
+    draws = draw_subsets(pair.n, share=share, draws=pair.size.draws, seed=SEED)
     test = evaluate({each.name: each for each in candidates}, pair.test, draws, progress=False)
     costs = {each.name: each.cost(pair.test, draws[0]) for each in candidates}
     validation = on_validation(pair, share, [each for each in candidates if each.is_rival])
@@ -665,7 +697,7 @@ def measure(pair: Pair, share: float, folder: Path, kept: Kept | None = None) ->
         "validation": validation,
         "methods": {name: {**test.row(name, STEP), **costs[name]} for name in test.methods},
         "rows": {metric: compare(test, validation["errors"], metric) for metric in METRICS},
-        "settings": {metric: robust.settings_.to_dict() for metric, (robust, _) in pair.tuned.items()},
+        "settings": settings,
         "tallies": {"test": test.to_record(STEP)},
     }
     write(pair, share, folder, "accuracy", figures, started)

@@ -41,8 +41,8 @@ from subcast.training import TrainConfig, train
 from subcast.windows import Split, Windows
 
 CHECKPOINTS = records.RESULTS / "checkpoints"
-# Datasets whose models with calendar inputs are committed; those of clouds and traffic-20 are large or quick to train.
-WITH_CALENDAR = ("metr-la-29", "pems-bay-67", "beijing-pollutants")
+# Datasets whose models of a variant are committed; those of clouds and traffic-20 are large or quick to train.
+COMMITTED = {"calendar": ("metr-la-29", "pems-bay-67", "beijing-pollutants"), "masked": ("metr-la-29",)}
 DRAWS = 5  # of the present variables, for the errors of the Partial setting
 
 
@@ -66,7 +66,7 @@ class Job:
 
     def kept_in(self, work: Path) -> Path:
         """Return the folder of the trained model; models of traffic-20 and most variants are not committed."""
-        committed = self.dataset in WITH_CALENDAR if self.variant == "calendar" else not self.variant
+        committed = not self.variant or self.dataset in COMMITTED.get(self.variant, ())
         return (CHECKPOINTS if committed and self.dataset != "traffic-20" else work / "checkpoints") / self.name
 
     def split(self) -> Split:
@@ -119,6 +119,7 @@ JOBS = [
     Job("tcn", "clouds", preset="default", variant="calendar"),
     Job("tcn", "traffic-20", preset="default", variant="calendar"),
     Job("tcn", "metr-la-29", preset="default", variant="masked"),
+    Job("mtgnn", "metr-la-29", preset="default", every=2, variant="masked"),
     Job("tcn", "pems-bay-67", preset="default", every=2, epochs=20, variant="masked"),
     Job("mtgnn", "beijing-pollutants", preset="default", every=6, epochs=10),
     Job("mtgnn", "pems-bay-67", preset="default", every=4, epochs=20, variant="calendar"),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,6 +151,40 @@ def test_rivals_of_other_windows_or_draws_are_refused(tmp_path, change):
     now = replace(now, **{change: other[change]})
     with pytest.raises(InputError, match="same windows and draws of S: measure it with --again"):
         accuracy.Kept.of(tmp_path, "tcn-x", 0.15).join(now)
+
+
+def test_hardened_models_are_added_to_a_record(tmp_path, monkeypatch):
+    split = parts()
+    pair = SimpleNamespace(
+        name="tcn-x", kind="tcn", dataset="x", n=split.test.series.n_variables, size=accuracy.Size(draws=3),
+        test=split.test, val=split.val, split=split, find=lambda name: None,
+    )  # fmt: skip
+
+    def candidate(name, scale, **options):
+        return accuracy.Candidate(
+            name, lambda windows, s: scale * windows.readings[:, -1:, s] + 0 * windows.targets[:, :, s], 1.0, **options
+        )
+
+    monkeypatch.setattr(accuracy.records, "RESULTS", tmp_path)
+    monkeypatch.setattr(accuracy, "STEP", split.test.horizon)
+    with pytest.raises(InputError, match="--hardened needs a record of tcn-x at 15%, and there is none"):
+        accuracy.add_hardened(pair, 0.15, tmp_path)
+    own = ["oracle", *(f"{name} ({metric})" for name in ("subcast", "subcast without f") for metric in ("mae", "rmse"))]
+    methods = [candidate(name, 1.0) for name in own] + [candidate("last value", 0.9, is_rival=True)]
+    accuracy.write_measured(pair, 0.15, tmp_path, methods, {"mae": {"neighbors": 5}}, None, 0.0)
+    path = accuracy.record_path(tmp_path, "tcn-x", 0.15)
+    before = json.loads(path.read_text())["figures"]
+    hardened = candidate("masked f", 0.99, is_rival=True)
+    monkeypatch.setattr(accuracy, "hardened_candidates", lambda pair: [hardened])
+    accuracy.add_hardened(pair, 0.15, tmp_path)
+    after = json.loads(path.read_text())["figures"]
+    assert set(after["methods"]) - set(before["methods"]) == {"masked f"}
+    for name, figures in before["methods"].items():
+        assert after["methods"][name] == figures
+    assert after["validation"]["errors"]["last value"] == before["validation"]["errors"]["last value"]
+    assert after["settings"] == before["settings"]
+    assert before["rows"]["mae"]["chosen_rival"] == "last value"
+    assert after["rows"]["mae"]["chosen_rival"] == "masked f"
 
 
 def test_records_of_trials_go_elsewhere(monkeypatch, capsys):
