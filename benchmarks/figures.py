@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from subcast.comparison import Comparison, Gap
+import numpy as np
+
+from subcast.comparison import Comparison, Gap, Tally
 from subcast.metrics import METRICS
 from subcast.experiments.report.records import MODELS, read_trainings, training_label
 
@@ -418,13 +420,17 @@ def intervals() -> str:
     for path in sorted((ROOT / "results").glob("intervals-*.json")):
         record = json.loads(path.read_text())
         for share, methods in record["figures"].items():
-            cells = [
-                f"{each['coverage']:.1%}, width {each['width']:.2f}, score {each['interval_score']:.2f}"
-                for each in (methods[name] for name in ("subcast", "subcast, adapted", "quantile boosting"))
-            ]
+            cells = (coverage_text(methods.get(name)) for name in ("subcast", "subcast, adapted", "quantile boosting"))
             rows.append((record["record"].removeprefix("intervals-"), share, *cells))
     heads = ("model and data", "present", "subcast", "subcast, adapted in a stream", "quantile boosting on own past")
     return markdown(heads, rows)
+
+
+def coverage_text(scores: dict[str, float] | None) -> str:
+    """Return coverage, width and interval score in words; a dash for what was not measured."""
+    if scores is None:
+        return "–"
+    return f"{scores['coverage']:.1%}, width {scores['width']:.2f}, score {scores['interval_score']:.2f}"
 
 
 def further() -> str:
@@ -468,6 +474,64 @@ def _gap_of_pattern(gaps: dict[str, dict[str, Any]], base: str) -> str:
     return f"{gap:+.1f}" + ("" if interval is None else f" ({interval[0]:+.1f} to {interval[1]:+.1f})")
 
 
+def apriori() -> str:
+    """Return the default beside a TCN that was trained on S alone, on the draws of S for which there is one."""
+    rows = []
+    for path in sorted((ROOT / "results").glob("apriori-*.json")):
+        record = json.loads(path.read_text())
+        known, step = comparison_of(record), record["figures"]["step"]
+        default = json.loads(path.with_name(path.name.replace("apriori-", "accuracy-", 1)).read_text())
+        both = beside(comparison_of(default), known)
+        (name,) = known.methods
+        errors, gaps = [], []
+        for metric in METRICS:
+            own = f"subcast ({metric})"
+            errors.append([f"{both.errors(method, metric, step).mean():.3f}" for method in (name, own)])
+            gaps.append(gap_words(both.gap(own, metric, step, base=name)))
+        alone, ours = (" / ".join(pair) for pair in zip(*errors, strict=True))
+        label = model_label(default["model"])
+        rows.append(
+            (record["dataset"], label, f"{record['share']:.0%}", str(len(both.draws)), alone, ours, " / ".join(gaps))
+        )
+    heads = ("data", "model that subcast wraps", "present", "draws", "a TCN for each S", "subcast", "subcast to it, %")
+    return markdown(heads, rows)
+
+
+def beside(comparison: Comparison, fewer: Comparison) -> Comparison:
+    """Return a comparison with the methods of another one on its first draws of S and the same windows."""
+    count = len(fewer.draws)
+    same = all(np.array_equal(a, b) for a, b in zip(comparison.draws, fewer.draws, strict=False))
+    if not same or comparison.starts != fewer.starts:
+        raise ValueError("the two records must have the same windows and draws of S: measure the newer one again")
+    tallies = {
+        name: Tally(
+            tally.by_step.map(lambda sums: sums[:count]),
+            {step: by_step.map(lambda sums: sums[:count]) for step, by_step in tally.by_stretch.items()},
+        )
+        for name, tally in comparison.tallies.items()
+    }
+    return Comparison({**tallies, **fewer.tallies}, fewer.draws, fewer.starts)
+
+
+def finetuned() -> str:
+    """Return what it changes to train a model further with most variables absent before it is wrapped."""
+    rows = []
+    for path in sorted((ROOT / "results").glob("finetuned-*.json")):
+        record = json.loads(path.read_text())
+        test, step = comparison_of(record), record["figures"]["step"]
+        wrapped, alone = (
+            " / ".join(
+                gap_words(test.gap(name.format(metric), metric, step, base=f"subcast ({metric})")) for metric in METRICS
+            )
+            for name in ("subcast, model trained further ({})", "model trained further, given S alone")
+        )
+        rows.append(
+            (record["pair"], f"{record['epochs']}", f"{record['figures']['training_seconds']:.0f} s", wrapped, alone)
+        )
+    heads = ("pair", "further epochs", "they took", "subcast with that model, %", "that model, given S alone, %")
+    return markdown(heads, rows)
+
+
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
@@ -483,6 +547,8 @@ BLOCKS = {
         "costs": accuracy_costs,
         "further": further,
         "missingness": missingness,
+        "apriori": apriori,
+        "finetuned": finetuned,
         "gaps": gaps,
         "gaps-rmse": gaps_rmse,
         "ablation": ablation,

@@ -64,7 +64,8 @@ def run(pair: Pair, epochs: int) -> None:
         )
         for metric in METRICS
     }
-    figures = {"gap_to_the_default": gaps, "training_seconds": round(seconds, 1), "tallies": test.to_record(STEP)}
+    tallies = {"test": test.to_record(STEP)}
+    figures = {"step": STEP, "gap_to_the_default": gaps, "training_seconds": round(seconds, 1), "tallies": tallies}
     path = records.write_record(
         f"finetuned-{pair.name}",
         figures,

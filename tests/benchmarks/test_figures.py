@@ -118,3 +118,46 @@ def test_missingness_shows_every_pattern_and_size(accuracy_folder):
     assert first[6] == "-3.0 (-4.0 to -2.0) / -3.0 (-4.0 to -2.0)"
     assert second[1:3] == ["rising", "all but one"]
     assert second[4] == "+1.0 (+0.0 to +2.0) / +1.0"
+
+
+def tallied(draws, **spreads):
+    noise = np.random.default_rng(1).normal(size=(draws, 60, 12, 3))
+    tallies = {
+        name: Tally.join([Tally.of(spread * errors, np.zeros_like(errors)) for errors in noise])
+        for name, spread in spreads.items()
+    }
+    return Comparison(tallies, [np.arange(3)] * draws, range(60))
+
+
+def test_models_of_a_known_s_stand_beside_the_default_on_the_same_draws(accuracy_folder):
+    record, comparison = accuracy_record()
+    (accuracy_folder / "accuracy-tcn-calendar-metr-la-29-15.json").write_text(json.dumps(record))
+    known = tallied(3, **{"S apriori (TCN)": 4.0})
+    apriori = {**record, "figures": {"step": 12, "tallies": {"test": known.to_record(12)}}}
+    path = accuracy_folder / "apriori-tcn-calendar-metr-la-29-15.json"
+    path.write_text(json.dumps(apriori))
+    cells = row_cells(figures.apriori().splitlines()[2])
+    own = [comparison.errors(f"subcast ({metric})", metric, 12)[:3].mean() for metric in ("mae", "rmse")]
+    alone = [known.errors("S apriori (TCN)", metric, 12).mean() for metric in ("mae", "rmse")]
+    assert cells[:4] == ["metr-la-29", "TCN, calendar", "15%", "3"]
+    assert cells[4:6] == [f"{a:.3f} / {b:.3f}" for a, b in (alone, own)]
+    gaps = [float(text.split()[0]) for text in cells[6].split(" / ")]
+    assert gaps == pytest.approx([100 * (a / b - 1) for a, b in zip(own, alone, strict=True)], abs=0.06)
+    apriori["figures"]["tallies"]["test"]["draws"][1] = [0, 1, 4]
+    path.write_text(json.dumps(apriori))
+    with pytest.raises(ValueError, match="must have the same windows and draws of S"):
+        figures.apriori()
+
+
+def test_models_trained_further_are_compared_with_the_default(accuracy_folder):
+    names = {"subcast ({})": 1.0, "subcast, model trained further ({})": 0.9}
+    spreads = {name.format(metric): spread for name, spread in names.items() for metric in ("mae", "rmse")}
+    test = tallied(4, **spreads, **{"model trained further, given S alone": 1.2})
+    figures_ = {"step": 12, "training_seconds": 33.3, "tallies": {"test": test.to_record(12)}}
+    (accuracy_folder / "finetuned-tcn-x.json").write_text(
+        json.dumps({"pair": "tcn-x", "epochs": 6, "figures": figures_})
+    )
+    cells = row_cells(figures.finetuned().splitlines()[2])
+    assert cells[:3] == ["tcn-x", "6", "33 s"]
+    assert [float(text.split()[0]) for text in cells[3].split(" / ")] == [-10, -10]
+    assert [float(text.split()[0]) for text in cells[4].split(" / ")] == [20, 20]
