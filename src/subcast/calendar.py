@@ -20,6 +20,16 @@ HALF_SLOT = 0.5001
 """What is added before rounding down to a slot: times half way between two slots all belong to the later one."""
 
 
+def spans_two_years(times: NDArray[np.datetime64]) -> bool:
+    """Return whether steps at these times, in their order, cover at least two years of 365 days.
+
+    >>> spans_two_years(np.arange("2021-01-01", "2023-01-01", dtype="datetime64[D]"))
+    True
+    """
+    step = times[1] - times[0] if times.size > 1 else np.timedelta64(0, "s")
+    return bool(times.size and (times[-1] - times[0] + step) / _DAY >= 2 * 365)
+
+
 def share_of_day(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
     """Return the share of the day that has passed at each time, in [0, 1).
 

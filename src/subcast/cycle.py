@@ -187,14 +187,14 @@ class Cycle:
         return circle_of_day(within, self.slots if self.slots > 1 else self.in_a_week_of_year, weight)
 
     def compatible(self, slot: NDArray[np.int64] | None, weekday: NDArray[np.int64] | None) -> NDArray[np.bool_]:
-        """Return which positions windows may begin at, [b, length].
+        """Return which positions windows may begin at, [b, length]; of a seasonal cycle, in any one week of the year.
 
         Parameters
         ----------
         slot, weekday
             [b], the slot of the day and the day of the week of their first step; None for what is unknown
         """
-        places = np.arange(self.length)
+        places = np.arange(self.in_a_week_of_year)
         known = [] if slot is None else [places % self.slots == slot[:, None]]
         if weekday is not None and self.weekly:
             known.append(self.day_of_week(places) == weekday[:, None])

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import slots_a_day
+from subcast.calendar import slots_a_day, spans_two_years
 from subcast.cycle import DAY_CLASSES, SAME_DAYS, Cycle, as_days
 
 _HALF_WIDTH = 15 / 1440  # half width of the smoothing, as a share of a day
 _DAYS_NEAR = 15  # half width of the smoothing over the days of the year
 _FLOOR = 0.3  # the spread in any row is at least this share of the variable's overall spread
 _LEAST_WEEKS = 4  # weeks of data that are needed to tell days apart
-_LEAST_YEARS = 2  # years of data that are needed for a yearly profile
 _CLEAR_GAIN = 0.1  # share of the error by which a yearly profile must reduce it in each half of the years
 _NEGLIGIBLE = 1e-6  # error in units of the spread: smaller differences are rounding
 _DAY = np.timedelta64(1, "D")
@@ -131,7 +130,7 @@ def yearly_is_clear(normal: NDArray[np.floating[Any]], times: NDArray[np.datetim
     """Return whether the days of the year clearly predict the other years, in the even and in the odd years alike."""
     first = times[0].astype("datetime64[D]")
     year = np.asarray((times - first) / _DAY / 365.2425).astype(np.int64)
-    if (times[-1] - times[0]) / _DAY + 1 < _LEAST_YEARS * 365:
+    if not spans_two_years(times):
         return False
     gains, week = [], _weeks(times)
     for parity in (0, 1):

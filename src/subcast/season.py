@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +13,23 @@ _HARMONICS = 2  # waves of the day whose size follows the year
 _FORMS = (1, 3, 3 + 4 * _HARMONICS)  # columns: a constant; the wave of the year; and waves of the day that follow it
 COLUMNS = _FORMS[-1]
 _CLEAR_GAIN = 0.02  # share of the squared error by which a form must reduce that of the simpler one in either half
+_STANDARD_ERRORS = (
+    1.5  # over months, by which the mean reduction must exceed 0: what lasts for weeks looks like a season
+)
+_MONTH = 30  # days
 _DAY = np.timedelta64(1, "D")
 _YEAR = 365.2425
 _RIDGE = 1e-6
 
 
-class _Sums(NamedTuple):
-    """Counts, sums and squares of what the daily profile leaves, in one half of the years."""
+class _Half(NamedTuple):
+    """What the daily profile leaves in one half of the years, and its counts and sums."""
 
+    left: NDArray[np.floating[Any]]  # [t, n], NaN where there is none
+    cells: NDArray[np.int64]  # [t], slots of the weeks of the year
+    months: list[slice]  # of the steps
     counts: NDArray[np.float64]  # [cells, n]
     totals: NDArray[np.float64]  # [cells, n]
-    squares: NDArray[np.float64]  # [n]
-
-
-def spans_two_years(times: NDArray[np.datetime64]) -> bool:
-    """Return whether times in their order cover at least two years.
-
-    >>> spans_two_years(np.array(["2020-01-01", "2022-01-01"], dtype="datetime64[D]"))
-    True
-    """
-    return bool((times[-1] - times[0]) / _DAY >= 2 * _YEAR)
 
 
 def season_columns(slots: int) -> NDArray[np.float64]:
@@ -53,8 +50,9 @@ def season_columns(slots: int) -> NDArray[np.float64]:
 def fit_season(left: NDArray[np.float64], times: NDArray[np.datetime64], cycle: Cycle) -> NDArray[np.float32]:
     """Return the season of each variable as coefficients of `season_columns`, [columns, n]; 0 for one without a season.
 
-    What a half of the years says must reduce the squared error of the other half, both ways round: by a wave of the
-    year, and then by waves of the day that follow it. The times must span two years.
+    A variable has the wave of the year if what the odd years say of it reduces the squared error of the even years, and
+    the other way round: by 2 %, and clearly so over the months. It has waves of the day that follow the year if these
+    do so once more. The times must span two years.
 
     Parameters
     ----------
@@ -65,50 +63,55 @@ def fit_season(left: NDArray[np.float64], times: NDArray[np.datetime64], cycle: 
     cycle
         the seasonal cycle
     """
-    year = ((times - times[0]) / _DAY / _YEAR).astype(np.int64)
+    day = ((times - times[0]) / _DAY).astype(np.int64)
+    year = (day / _YEAR).astype(np.int64)
     cells = cycle.slot_of_year(cycle.positions(times))
-    halves = [_sums(left[year % 2 == half], cells[year % 2 == half], cycle.slots) for half in (0, 1)]
+    halves = [_half(left[own], cells[own], day[own] // _MONTH, cycle.slots) for own in (year % 2 == 0, year % 2 == 1)]
     columns = season_columns(cycle.slots)
     form = _forms(halves, columns)
     coefficients = np.zeros((COLUMNS, left.shape[1]))
-    everything = _Sums(*(first + second for first, second in zip(*halves, strict=True)))
+    counts, totals = (sum(getattr(half, name) for half in halves) for name in ("counts", "totals"))
     for number in range(1, len(_FORMS)):
         own = form == number
-        coefficients[: _FORMS[number], own] = _solve(everything, columns[:, : _FORMS[number]])[:, own]
+        coefficients[: _FORMS[number], own] = _solve(counts, totals, columns[:, : _FORMS[number]])[:, own]
     return coefficients.astype(np.float32)
 
 
-def _forms(halves: list[_Sums], columns: NDArray[np.float64]) -> NDArray[np.int64]:
+def _forms(halves: list[_Half], columns: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the form of each variable, [n]: the last that is clearly better than the one before in both halves."""
-    gains = []
+    clear = []
     for own, other in (halves, halves[::-1]):
-        errors = np.stack([_error(own, columns[:, :count] @ _solve(other, columns[:, :count])) for count in _FORMS])
-        fell = errors[:-1] - errors[1:]
-        gains.append(np.divide(fell, errors[:-1], out=np.zeros_like(fell), where=errors[:-1] > 0))
-    better = np.minimum(*gains) >= _CLEAR_GAIN  # [forms - 1, n]
-    return np.asarray(np.cumprod(better, axis=0).sum(axis=0))
+        seasons = [columns[:, :count] @ _solve(other.counts, other.totals, columns[:, :count]) for count in _FORMS]
+        errors = np.array([_errors_by_month(own, season) for season in seasons])  # [forms, months, n]
+        fell, before = errors[:-1] - errors[1:], errors[:-1].sum(axis=1)
+        doubt = fell.std(axis=1, ddof=1) / np.sqrt(fell.shape[1]) if fell.shape[1] > 1 else np.inf
+        clear.append((fell.sum(axis=1) >= _CLEAR_GAIN * before) & (fell.mean(axis=1) > _STANDARD_ERRORS * doubt))
+    return np.asarray(np.cumprod(clear[0] & clear[1], axis=0).sum(axis=0))
 
 
-def _sums(left: NDArray[np.float64], cells: NDArray[np.int64], slots: int) -> _Sums:
-    """Return counts, sums and squares of the steps in each slot of each week of the year."""
+def _half(left: NDArray[Any], cells: NDArray[np.int64], month: NDArray[np.int64], slots: int) -> _Half:
+    """Return a half with counts and sums of the steps in each slot of each week of the year."""
     known = ~np.isnan(left)
-    values = np.where(known, left, 0.0)
     counts, totals = np.zeros((2, WEEKS_OF_A_YEAR * slots, left.shape[1]))
     np.add.at(counts, cells, known)
-    np.add.at(totals, cells, values)
-    return _Sums(counts, totals, (values**2).sum(axis=0))
+    np.add.at(totals, cells, np.where(known, left, 0.0))
+    starts = np.flatnonzero(np.diff(month, prepend=-1))
+    months = [slice(first, end) for first, end in zip(starts, [*starts[1:], len(month)], strict=True)]
+    return _Half(left, cells, months, counts, totals)
 
 
-def _solve(sums: _Sums, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _errors_by_month(half: _Half, season: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of the squared errors of a season [cells, n] in each month, [months, n]."""
+    return np.array([np.nansum((half.left[steps] - season[half.cells[steps]]) ** 2, axis=0) for steps in half.months])
+
+
+def _solve(
+    counts: NDArray[np.float64], totals: NDArray[np.float64], columns: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the least squares coefficients of some columns, [columns, n]."""
-    width, n = columns.shape[1], sums.counts.shape[1]
+    width, n = columns.shape[1], counts.shape[1]
     pairs = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
-    gram = (sums.counts.T @ pairs).reshape(n, width, width)
-    gram[:, np.arange(width), np.arange(width)] += _RIDGE * np.maximum(sums.counts.sum(axis=0), 1.0)[:, None]
-    right = (columns.T @ sums.totals).T  # [n, columns]
+    gram = (counts.T @ pairs).reshape(n, width, width)
+    gram[:, np.arange(width), np.arange(width)] += _RIDGE * np.maximum(counts.sum(axis=0), 1.0)[:, None]
+    right = (columns.T @ totals).T  # [n, columns]
     return np.asarray(np.linalg.solve(gram, right[:, :, None])[:, :, 0].T)
-
-
-def _error(sums: _Sums, season: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of the squared errors of a season [cells, n], [n]."""
-    return np.asarray(sums.squares - (2 * season * sums.totals - season**2 * sums.counts).sum(axis=0))

@@ -24,7 +24,14 @@ def demo(tmp_path_factory):
 def test_the_table(demo):
     rows = demo[1]
     assert [row["method"] for row in rows][:4] == ["oracle", "partial", "paper", "subcast"]
-    assert {row["method"] for row in rows[4:]} == {"usual-fill", "without-model", "own-past", "ridge"}
+    assert {row["method"] for row in rows[4:]} == {
+        "usual-fill",
+        "without-model",
+        "own-past",
+        "ridge",
+        "last-value",
+        "day-ago",
+    }
     error = {row["method"]: row["mae"] for row in rows}
     assert error["oracle"] < error["partial"]
     assert error["subcast"] < error["partial"]

@@ -43,6 +43,21 @@ def test_error_of_the_oracle_is_that_of_the_model(record):
     assert record["table"][0]["mae"] == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_day_ago_is_known_to_the_first_test_windows_too(record):
+    series, test = waves(), waves().split(12, 4).test[::2]
+    first = test.series.offset + test.lookback + test.horizon - 1  # the last target of the first window
+    errors = []
+    for draw in record["draws"]:
+        off = [
+            abs(series.values[first + start, n] - series.values[first + start - 24, n])
+            for start in test.starts
+            for n in draw
+        ]
+        errors.append(np.mean(off))
+    found = next(row["mae"] for row in record["table"] if row["method"] == "day-ago")
+    assert found == pytest.approx(np.mean(errors), rel=1e-5)
+
+
 def test_the_table(fitted):
     arguments = ["evaluate", fitted[0] / "plant", fitted[0] / "waves.csv", "--present", "2", "--draws", "2"]
     output = run(*arguments, "--every", "9", "--step", "1").output

@@ -12,10 +12,9 @@ from subcast.axes import check_whole
 from subcast.baselines.base import Shape, check_train
 from subcast.baselines.usual import training_profile
 from subcast.boosting import Trees, interpolated, spread_steps
-from subcast.calendar import day_of_week, share_of_day
+from subcast.calendar import day_of_week, share_of_day, spans_two_years
 from subcast.profile import Profile
 from subcast.scaling import Scaler
-from subcast.season import spans_two_years
 from subcast.windows import Windows
 
 MOST_ROWS = 300_000

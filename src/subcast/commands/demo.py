@@ -81,7 +81,8 @@ def run_demo(
     draws = list(draw_subsets(series.n_variables, share=SHARE, draws=size.draws, seed=seed))
     count, total = len(draws[0]), series.n_variables
     console.print(f"[bold]4[/] evaluating with {count} of {total} plants, drawn at random {plural(len(draws), 'time')}")
-    methods = methods_for(robust, split, progress, quick=True)  # a boosted model for each plant would take a minute
+    # A boosted model for each plant would take a minute.
+    methods = methods_for(robust, split, progress, quick=True, history=series)
     evaluation = evaluate(methods, split.test[:: size.every], draws, progress=progress)
     rows = table_rows(evaluation.table())
     console.print(f"\n[bold]Errors two hours ahead, in MW[/] ({count} of {total} plants report)")

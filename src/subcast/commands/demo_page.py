@@ -160,6 +160,8 @@ _LABELS = {
     "without-model": ("15 % report, subcast alone", "what subcast does without the model"),
     "own-past": ("15 % report, own past", "no model: boosted trees on each plant's own past and the calendar"),
     "ridge": ("15 % report, ridge", "no model: ridge regression on the plants that report"),
+    "last-value": ("15 % report, last", "no model: the last reading, repeated"),
+    "day-ago": ("15 % report, a day ago", "no model: the reading of the same time a day ago"),
 }
 
 _STYLE = """

@@ -137,7 +137,7 @@ def run_evaluation(
     series = _series_for(robust, open_series(data, **(table or {})))
     split = series.split(robust.lookback, robust.horizon, protocol=protocol)
     subsets = draw_subsets(len(robust.variables), size.share, draws, count=size.count, seed=seed)
-    methods = methods_for(robust, split, progress, rivals=rivals)
+    methods = methods_for(robust, split, progress, rivals=rivals, history=series)
     evaluation = evaluate(methods, split.test[::every], list(subsets), progress=progress)
     record = {
         **_header(folder, data, robust, split),
@@ -158,21 +158,30 @@ def run_evaluation(
 
 
 def methods_for(
-    robust: SubsetForecaster, split: Split, progress: bool, *, rivals: bool = True, quick: bool = False
+    robust: SubsetForecaster,
+    split: Split,
+    progress: bool,
+    *,
+    rivals: bool = True,
+    quick: bool = False,
+    history: Series | None = None,
 ) -> dict[str, Method]:
     """Return the methods to compare: Oracle, Partial, the published method, the wrapper and its rivals.
 
-    `quick` leaves out the rivals with one model for each variable, which take longer than the others.
+    `quick` leaves out the rivals with one model for each variable, which take longer than the others. `history` is the
+    series that the windows were cut from, in which the reading of a day ago is looked up.
     """
     methods: dict[str, Method] = {ORACLE: oracle(robust), "partial": partial_inputs(robust)}
     if robust.settings_ == Settings.paper():
         return {**methods, "paper": wrapped(robust)}
     published = SubsetForecaster.paper(robust.model, progress=progress).fit(split.train)
     methods |= {"paper": wrapped(published), "subcast": wrapped(robust)}
-    return {**methods, **rivals_for(robust, split, quick=quick)} if rivals else methods
+    return {**methods, **rivals_for(robust, split, quick=quick, history=history)} if rivals else methods
 
 
-def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -> dict[str, Method]:
+def rivals_for(
+    robust: SubsetForecaster, split: Split, *, quick: bool = False, history: Series | None = None
+) -> dict[str, Method]:
     """Return the wrapper without its model, and what someone would do instead of wrapping a model."""
     train, metric = split.train, robust.metric
     rivals: dict[str, Method] = {
@@ -181,7 +190,8 @@ def rivals_for(robust: SubsetForecaster, split: Split, *, quick: bool = False) -
         "own-past": baselines.OwnPast.fit(train, metric=metric),
         "ridge": baselines.ProfileRidge.fit(train),
     }
-    return rivals if quick else {**rivals, **_rivals_of_each(train, metric), **repeated_readings(train)}
+    of_each = {} if quick else _rivals_of_each(train, metric)
+    return {**rivals, **of_each, **repeated_readings(train, history)}
 
 
 def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
@@ -194,11 +204,11 @@ def _rivals_of_each(train: Windows, metric: str) -> dict[str, Method]:
     return rivals
 
 
-def repeated_readings(train: Windows) -> dict[str, Method]:
+def repeated_readings(train: Windows, history: Series | None = None) -> dict[str, Method]:
     """Return the last reading and, where a day is a whole number of steps, that of a day ago."""
     rivals: dict[str, Method] = {"last-value": baselines.LastValue.fit(train)}
     with suppress(InputError):
-        rivals["day-ago"] = baselines.SeasonalNaive.fit(train)
+        rivals["day-ago"] = baselines.SeasonalNaive.fit(train, history=history)
     return rivals
 
 

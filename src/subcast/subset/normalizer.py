@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subcast.calendar import MOST_SLOTS
+from subcast.calendar import MOST_SLOTS, spans_two_years
 from subcast.cycle import WEEKS_OF_A_YEAR, Cycle
 from subcast.profile import Profile
 from subcast.scaling import Scaler
-from subcast.season import COLUMNS, fit_season, season_columns, spans_two_years
+from subcast.season import COLUMNS, fit_season, season_columns
 from subcast.series import Series
 from subcast.storage import fields
 from subcast.storage.state import State
@@ -22,7 +22,7 @@ from subcast.windows import Windows
 
 _CHUNK = 1 << 22
 _VARIABLES = 64  # whose season is learned at a time
-_WEEKS_APART = 4  # weeks of the year in which a season is guessed
+_WEEKS_APART = 9  # weeks of the year in which a season is guessed
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Normalizer:
     center, spread
         [k, n]: for each of the k rows of the cycle's profile (k = 1 without one)
     cycle
-        the time of day and class of day, or the day of the year
+        the time of day and class of day, perhaps with the week of the year, or the day of the year
     season
         [columns, n], what the time of the year adds to the center, as coefficients of `season_columns`; None if nothing
 
@@ -184,7 +184,7 @@ class Normalizer:
         """Guess the position of each window's first step, [b], from readings [b, t, s] without times.
 
         The guess is the position at which the readings are nearest to the usual values, among the `possible` ones
-        [b, positions]; of a seasonal cycle, in every fourth week of the year.
+        [b, positions]; of a seasonal cycle, in every ninth week of the year, of which `possible` has one.
         """
         b = len(values)
         if self.slots == 1:
@@ -192,14 +192,17 @@ class Normalizer:
         within = self.cycle.in_a_week_of_year
         different = self.cycle.n_rows if self.cycle.weekly and not self.cycle.has_classes else within
         weeks = range(0, WEEKS_OF_A_YEAR, _WEEKS_APART) if self.cycle.seasonal else range(1)
-        distance = np.full((b, self.slots), np.inf, dtype=np.float32)
+        guess, nearest = np.zeros(b, dtype=np.int64), np.full(b, np.inf, dtype=np.float32)
         for week in weeks:
             first = within * week + np.arange(different)
-            own = np.tile(self._distances(values, variables, first), within // different)  # each weekday is the same
-            distance[:, within * week : within * (week + 1)] = own
-        if possible is not None:
-            distance[~possible] = np.inf
-        return distance.argmin(axis=1)
+            distance = np.tile(self._distances(values, variables, first), within // different)  # weekdays are the same
+            if possible is not None:
+                distance[~possible] = np.inf
+            best = distance.argmin(axis=1)
+            smallest = np.take_along_axis(distance, best[:, None], axis=1)[:, 0]
+            guess = np.where(smallest < nearest, within * week + best, guess)
+            nearest = np.minimum(smallest, nearest)
+        return guess
 
     def _distances(
         self, values: NDArray[np.floating[Any]], variables: NDArray[np.int64], positions: NDArray[np.int64]
