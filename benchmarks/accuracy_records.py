@@ -31,7 +31,7 @@ import pickle
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -99,6 +99,9 @@ def main() -> None:
     trial = any(value is not None for value in (arguments.draws, arguments.every, arguments.effort))
     if trial and arguments.to == records.RESULTS:
         parser.error("--draws, --every and --effort are for trials: give --to, a folder outside of results")
+    kinds = (arguments.own, arguments.rivals_of is not None, arguments.hardened, arguments.apriori)
+    if sum(kinds) > 1:
+        parser.error("give at most one of --own, --rivals-of, --hardened and --apriori")
     records.RESULTS = arguments.to  # where records are written
     folders = (*CHECKPOINTS, *arguments.checkpoints)
     names = [f"{arguments.model}-{name}" if arguments.model else name for name in arguments.names]
@@ -611,8 +614,11 @@ class Kept:
 
     def facts(self) -> dict[str, Any]:
         """Return when the rivals were measured, and of which pair they are if it is another one."""
-        measured = {"rivals_measured": self.record["figures"].get("rivals_measured", self.record["date"])}
-        return {**measured, "rivals_of": self.record["pair"]} if self.without_model else measured
+        figures = self.record["figures"]
+        facts = {"rivals_measured": figures.get("rivals_measured", self.record["date"])}
+        if self.without_model:
+            return {**facts, "rivals_of": self.record["pair"]}
+        return facts | {name: figures[name] for name in ("rivals_of",) if name in figures}
 
     def validation(self, measured: dict[str, Any]) -> dict[str, Any]:
         """Return the errors on validation windows of the rivals that are kept and of those that were measured now."""
@@ -666,7 +672,9 @@ def add_hardened(pair: Pair, share: float, folder: Path) -> None:
     if kept is None or not candidates:
         missing = f"a record of {pair.name} at {share:.0%}" if kept is None else f"a trained model {HARDENED[0]}"
         raise InputError(f"--hardened needs {missing}, and there is none")
-    write_measured(pair, share, folder, candidates, kept.record["figures"]["settings"], kept, started)
+    figures = kept.record["figures"]
+    facts = {"default_measured": figures.get("default_measured", kept.record["date"])}
+    write_measured(pair, share, folder, candidates, figures["settings"], kept, started, facts)
 
 
 def write_measured(
@@ -677,6 +685,7 @@ def write_measured(
     settings: dict[str, Any],
     kept: Kept | None,
     started: float,
+    more_facts: Mapping[str, Any] | None = None,
 ) -> None:
     """Measure methods at one share and write the record, with those of an earlier record that are kept."""
     draws = draw_subsets(pair.n, share=share, draws=pair.size.draws, seed=SEED)
@@ -687,7 +696,7 @@ def write_measured(
     if kept is not None:
         methods = kept.record["figures"]["methods"]
         costs |= {name: {key: methods[name][key] for key in COSTS} for name in kept.names(test.methods)}
-        test, validation, facts = kept.join(test), kept.validation(validation), kept.facts()
+        test, validation, facts = kept.join(test), kept.validation(validation), {**kept.facts(), **(more_facts or {})}
     test = Comparison.from_record(test.to_record(STEP))  # what the rounded sums give can be computed again to the bit
     figures = {
         "step": STEP,
@@ -719,13 +728,15 @@ def write(pair: Pair, share: float, folder: Path, kind: str, figures: dict[str, 
     path = record_path(folder, pair.name, share, kind)
     folder.mkdir(parents=True, exist_ok=True)
     minutes = round((time.perf_counter() - started) / 60, 1)
+    command = f"python benchmarks/accuracy_records.py {pair.name} --share {share:g}"
     records.write_record(
         path.stem,
         figures,
         packages=("numpy", "torch", "numba", "scikit-learn"),
-        command=f"python benchmarks/accuracy_records.py {pair.name} --share {share:g} --again"
+        command=f"{command} --again"
         + (" --apriori" if kind == "apriori" else "")
-        + (f" --rivals-of {figures['rivals_of']}" if "rivals_of" in figures else ""),
+        + (f" --rivals-of {figures['rivals_of']}" if "rivals_of" in figures else "")
+        + (f" && {command} --hardened" if "default_measured" in figures else ""),
         pair=pair.name,
         model=pair.kind,
         dataset=pair.dataset,

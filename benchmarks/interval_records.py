@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from subcast import SubsetForecaster, draw_subsets
 from subcast.baselines import OwnPast
-from subcast.subset.adaptive import AdaptiveWidths, widened
+from subcast.limits import Limits
+from subcast.subset.adaptive import AdaptiveWidths, widened_within
 from subcast.windows import Windows
 
 NAMES = ("tcn-metr-la-29", "tcn-pems-bay-67", "tcn-beijing-pollutants", "tcn-clouds", "tcn-ecg5000-test-first")
@@ -87,7 +88,8 @@ def own_bounds(robust: SubsetForecaster) -> Callable[[Windows, NDArray[np.int64]
         )
         shares = np.concatenate([np.asarray(forecast.observed_share) for forecast in forecasts])
         plain = np.stack([lower, upper])
-        return {"subcast": (lower, upper), "subcast, adapted": tuple(adapted(windows, present, mean, plain, shares))}
+        follow = adapted(windows, present, mean, plain, shares, robust.limits_)
+        return {"subcast": (lower, upper), "subcast, adapted": tuple(follow)}
 
     return bounds
 
@@ -98,6 +100,7 @@ def adapted(
     mean: NDArray[np.float32],
     bounds: NDArray[np.float32],
     shares: NDArray[np.floating[Any]],
+    limits: Limits | None,
 ) -> NDArray[np.float32]:
     """Return bounds [2, b, h, s] whose width follows the coverage of the windows before; windows are in order."""
     widths, result, last = AdaptiveWidths(LEVEL), np.empty_like(bounds), 0
@@ -106,7 +109,8 @@ def adapted(
         for step in range(max(last, now - windows.horizon), now):
             widths = widths.scored(step, windows.series.values[step, present])
         last = now
-        result[:, number] = widened(mean[number], bounds[:, number], widths.factor(float(shares[number])))
+        factor = widths.factor(float(shares[number]))
+        result[:, number] = widened_within(mean[number], bounds[:, number], factor, limits, present)
         widths = widths.remembering(now - 1, float(shares[number]), result[:, number])
     return result
 

@@ -68,11 +68,12 @@ def main() -> None:
 
 
 def fitted_wrapper(split: Split, model: TrainedForecaster, folder: Path) -> SubsetForecaster:
-    """Return the wrapper as a server has it, loaded from a folder; it is fitted and saved there first."""
-    if not folder.exists():
-        with processor_threads(1):  # on a busy machine, fitting with all threads takes very long
-            robust = SubsetForecaster(model, settings=chosen(), progress=False).fit(split.train, split.val[::40])
-        robust.save(folder)
+    """Return the wrapper as a server has it, loaded from a folder; unless it is there, it is fitted and saved first."""
+    if folder.exists() and (kept := load(folder)).settings_ == chosen():
+        return kept
+    with processor_threads(1):  # on a busy machine, fitting with all threads takes very long
+        robust = SubsetForecaster(model, settings=chosen(), progress=False).fit(split.train, split.val[::40])
+    robust.save(folder)
     return load(folder)
 
 

@@ -35,6 +35,8 @@ class _Half(NamedTuple):
 def season_columns(slots: int) -> NDArray[np.float64]:
     """Return what is known of each slot of each week of the year, [weeks * slots, columns].
 
+    Weeks are counted from 1 January. The season is constant within a week, and steps to the next one at midnight.
+
     The first column is 1, the next two are the wave of the year; then follow the waves of the day, each times both.
 
     >>> season_columns(24).shape

@@ -121,6 +121,9 @@ def test_rivals_that_are_kept_stay_as_they_were(tmp_path):
     kept = accuracy.Kept.of(tmp_path, "tcn-x", 0.15)
     now = comparison(**{"oracle": 1.0, "subcast (mae)": 0.9})
     assert kept.names(now.methods) == ["a"]
+    assert kept.facts() == {"rivals_measured": "2026-01-02"}
+    stored(tmp_path, before, rivals_of="tcn-y", rivals_measured="2026-01-01")
+    assert accuracy.Kept.of(tmp_path, "tcn-x", 0.15).facts() == {"rivals_measured": "2026-01-01", "rivals_of": "tcn-y"}
     joined = kept.join(now)
     assert joined.methods == ["oracle", "subcast (mae)", "a"]
     for name, source in (("subcast (mae)", now), ("a", before)):
@@ -173,11 +176,16 @@ def test_hardened_models_are_added_to_a_record(tmp_path, monkeypatch):
     methods = [candidate(name, 1.0) for name in own] + [candidate("last value", 0.9, is_rival=True)]
     accuracy.write_measured(pair, 0.15, tmp_path, methods, {"mae": {"neighbors": 5}}, None, 0.0)
     path = accuracy.record_path(tmp_path, "tcn-x", 0.15)
-    before = json.loads(path.read_text())["figures"]
+    written = json.loads(path.read_text())
+    before = written["figures"]
     hardened = candidate("masked f", 0.99, is_rival=True)
     monkeypatch.setattr(accuracy, "hardened_candidates", lambda pair: [hardened])
     accuracy.add_hardened(pair, 0.15, tmp_path)
-    after = json.loads(path.read_text())["figures"]
+    record = json.loads(path.read_text())
+    after = record["figures"]
+    assert after["default_measured"] == written["date"]
+    command = "python benchmarks/accuracy_records.py tcn-x --share 0.15"
+    assert record["command"] == f"{command} --again && {command} --hardened"
     assert set(after["methods"]) - set(before["methods"]) == {"masked f"}
     for name, figures in before["methods"].items():
         assert after["methods"][name] == figures
@@ -192,6 +200,13 @@ def test_records_of_trials_go_elsewhere(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         accuracy.main()
     assert "are for trials: give --to" in capsys.readouterr().err
+
+
+def test_ways_to_keep_rivals_exclude_each_other(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["accuracy_records.py", "tcn-metr-la-29", "--hardened", "--rivals-of", "x"])
+    with pytest.raises(SystemExit):
+        accuracy.main()
+    assert "give at most one of --own, --rivals-of, --hardened and --apriori" in capsys.readouterr().err
 
 
 def test_pairs_are_models_that_are_wrapped(tmp_path):

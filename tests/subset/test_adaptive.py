@@ -107,9 +107,51 @@ def test_intervals_are_those_of_predict_times_the_factor(calm):
     np.testing.assert_allclose(other.upper - other.mean, 2 * (plain.upper - plain.mean), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize("levels", [None, (0.5,), ()])
+def test_each_sensor_is_compared_with_its_own_interval(calm, absent, levels):
+    """Sensors fail and come back, the forecasts are those of S or of all, and other levels may be asked for."""
+    robust, values = calm
+    values = values[:70].copy()
+    rng = np.random.default_rng(5)
+    for first in range(0, 70, 14):
+        values[first : first + 14, rng.choice(6, size=rng.integers(0, 5), replace=False)] = np.nan
+    stream, made, screened = robust.stream(adapt=True), [], []
+    names = list(robust.variables)
+    for row in values:
+        forecast = stream.push(row, absent=absent, levels=levels)
+        screened.append(stream._values[-1])  # what is beyond the limits is no reading
+        if forecast is None:
+            continue
+        asked = robust.levels if levels is None else levels
+        assert forecast.levels == tuple(asked)
+        assert (forecast.bounds is None) == (not asked)
+        own = stream.forecast(absent=absent)  # with the level that is scored
+        bounds = np.full((2, HORIZON, 6), np.nan)
+        for column, name in enumerate(own.variables):
+            bounds[:, :, names.index(name)] = own.lower[:, column], own.upper[:, column]
+        made.append((len(screened) - 1, float(own.observed_share), bounds))
+    expected = factors_by_loops(made, screened, max(robust.levels))
+    assert stream.interval_factors == pytest.approx(expected, rel=1e-6)
+    assert len({round(factor, 6) for factor in expected}) > 2  # several shares were met
+
+
+def test_widened_intervals_end_at_the_limits(calm):
+    robust, values = calm
+    plain = robust.predict(values[:LOOKBACK])
+    low, high = robust.limits_.low, robust.limits_.high
+    widest = robust.stream(values[:LOOKBACK], adapt=(8,) * 5).forecast()
+    assert (widest.lower >= np.minimum(low, plain.lower) - 1e-4).all()
+    assert (widest.upper <= np.maximum(high, plain.upper) + 1e-4).all()
+    assert (widest.lower <= np.maximum(low, plain.lower) + 1e-4).all()
+    assert ((widest.lower <= widest.mean) & (widest.mean <= widest.upper)).all()
+
+
 def test_streams_do_not_adapt_unless_asked(calm):
     robust, values = calm
     assert robust.stream(values[:60]).interval_factors is None
+    assert robust.stream(adapt=np.False_).interval_factors is None
+    assert robust.stream(adapt=np.True_).interval_factors == (1,) * len(GROUPS)
 
 
 def test_a_stream_goes_on_with_the_factors_of_another(calm):
@@ -132,7 +174,9 @@ def test_a_refused_step_changes_no_factor(calm):
     assert stream.interval_factors == before
 
 
-@pytest.mark.parametrize("adapt", ["yes", 3, (1.0, 2.0), (1, 1, 1, 1, 0), (1, 1, 1, 1, np.nan), None])
+@pytest.mark.parametrize(
+    "adapt", ["yes", "11111", dict.fromkeys(range(1, 6)), 3, (1.0, 2.0), (1, 1, 1, 1, 0), (1, 1, 1, 1, np.nan), None]
+)
 def test_factors_that_are_none(calm, adapt):
     with pytest.raises(InputError, match="adapt must be True, False or the interval_factors") as error:
         calm[0].stream(adapt=adapt)

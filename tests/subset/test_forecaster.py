@@ -9,7 +9,10 @@ import pytest
 
 import subcast as sc
 from subcast.errors import InputError
+from subcast.screening import Screener
 from subcast.series import Series
+from subcast.service.forecasting import make
+from subcast.service.grid import Grid
 from subcast.subset.completion import complete, weigh_by_distance
 from subset.examples import HORIZON, LOOKBACK, Counting, assert_one_sentence, last_reading, learn, mixing, walk, waves
 
@@ -528,13 +531,17 @@ def test_holidays_cannot_be_changed_after_fit(on_holidays):
 # The season of the year
 
 
+def yearly_level(times):
+    year = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D") / 365.2425
+    return 20 + 10 * np.cos(2 * np.pi * year)
+
+
 @pytest.fixture(scope="module")
 def with_a_season():
     """Readings every six hours over three years, whose level follows the year, and a wrapper of them."""
     rng = np.random.default_rng(0)
     times = np.datetime64("2020-01-01T00", "h") + np.arange(4 * 1100) * np.timedelta64(6, "h")
-    year = (times - times.astype("datetime64[Y]")) / np.timedelta64(1, "D") / 365.2425
-    values = 20 + 10 * np.cos(2 * np.pi * year)[:, None] + rng.normal(size=(len(times), 4))
+    values = yearly_level(times)[:, None] + rng.normal(size=(len(times), 4))
     series = Series(values, times=times, freq="6h")
     train = series[:4200].windows(LOOKBACK, HORIZON)
     robust = sc.SubsetForecaster(last_reading, settings=sc.Settings(), progress=False).fit(train)
@@ -557,6 +564,20 @@ def test_a_season_is_found_named_and_used_by_every_way_to_forecast(with_a_season
     robust.save(tmp_path / "plant")
     loaded = sc.load(tmp_path / "plant", model=last_reading)
     np.testing.assert_array_equal(loaded.predict(last.to_frame()[names]).mean, one.mean)
+
+
+@pytest.mark.parametrize("first", [100, 700])  # in winter and in summer
+def test_the_screener_and_the_usual_forecast_of_the_service_know_the_season(with_a_season, first):
+    series, robust = with_a_season
+    window = series[first : first + LOOKBACK]
+    stamps = window.times.astype("datetime64[ns]").view(np.int64)
+    level = float(yearly_level(window.times[-1:])[0])
+    assert abs(level - 20) > 3
+    screener = Screener.fit(robust, series[:4200])
+    found, of_the_mean = (screener.deviations(np.full(4, value), int(stamps[-1])) for value in (level, 20.0))
+    assert np.abs(found).max() < 0.3 * np.abs(of_the_mean).min()
+    made = make(robust, Grid.of(robust.metadata_), stamps, np.full((LOOKBACK, 4), np.nan))
+    assert made.mean == pytest.approx(level, abs=1.0)
 
 
 def test_a_season_is_guessed_where_windows_have_no_times(with_a_season):

@@ -7,6 +7,8 @@ step, and shrinks if fewer do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subcast.errors import InputError
+from subcast.limits import Limits
 
 EDGES = (0.15, 0.5, 0.85, 0.999)
 GROUPS = ("0-15 %", "15-50 %", "50-85 %", "85-99 %", "all")
@@ -43,8 +46,20 @@ def followed(factor: float, inside: float, level: float) -> float:
 
 
 def widened(mean: NDArray[Any], bounds: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    """Return bounds that are `factor` times as far from the mean."""
-    return bounds if factor == 1 else np.asarray(mean + np.float32(factor) * (bounds - mean), dtype=np.float32)
+    """Return bounds that are `factor` times as far from the mean; a copy."""
+    return np.array(bounds if factor == 1 else mean + np.float32(factor) * (bounds - mean), dtype=np.float32)
+
+
+def widened_within(
+    mean: NDArray[Any], bounds: NDArray[np.float32], factor: float, limits: Limits | None, variables: Any
+) -> NDArray[np.float32]:
+    """Return widened bounds [..., 2, h, s] that reach beyond the limits of the `variables` no further than before."""
+    wide = widened(mean, bounds, factor)
+    if limits is not None:
+        lower, upper = np.moveaxis(bounds, -3, 0)
+        wide[..., 0, :, :] = np.maximum(wide[..., 0, :, :], np.minimum(lower, limits.low[variables]))
+        wide[..., 1, :, :] = np.minimum(wide[..., 1, :, :], np.maximum(upper, limits.high[variables]))
+    return wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +123,18 @@ class AdaptiveWidths:
         )
 
 
-def checked_factors(adapt: Any) -> tuple[float, ...]:
-    """Return the factors to begin with: those given, or 1 for all groups if `adapt` is True."""
-    if adapt is True:
-        return (1.0,) * len(GROUPS)
-    try:
-        factors = tuple(float(factor) for factor in adapt)
-    except (TypeError, ValueError):
-        factors = ()
+def checked_factors(adapt: Any) -> tuple[float, ...] | None:
+    """Return the factors to begin with: those given, 1 for all groups if `adapt` is True, None if it is False.
+
+    >>> checked_factors(True)
+    (1.0, 1.0, 1.0, 1.0, 1.0)
+    """
+    if isinstance(adapt, bool | np.bool_):
+        return (1.0,) * len(GROUPS) if adapt else None
+    factors: tuple[float, ...] = ()
+    if isinstance(adapt, Sequence | np.ndarray) and not isinstance(adapt, str | bytes):
+        with suppress(TypeError, ValueError):
+            factors = tuple(float(factor) for factor in adapt)
     if len(factors) != len(GROUPS) or not all(_SMALLEST <= factor <= _LARGEST for factor in factors):
         raise InputError(
             f"adapt must be True, False or the interval_factors of an earlier stream ({len(GROUPS)} numbers from "

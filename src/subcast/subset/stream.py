@@ -17,7 +17,7 @@ from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors, WindowBank
 from subcast.retrieval.protocol import BankStream
-from subcast.subset.adaptive import AdaptiveWidths, checked_factors, widened
+from subcast.subset.adaptive import AdaptiveWidths, checked_factors, widened_within
 from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
@@ -58,7 +58,8 @@ class ForecastStream:
     strict
         whether steps with readings beyond the limits are refused
     adapt
-        whether intervals follow the coverage that those of earlier forecasts had; or the factors to begin with
+        whether intervals follow the coverage that those of earlier forecasts had, or the factors to begin with;
+        readings that come late do not count
     """
 
     def __init__(
@@ -70,7 +71,8 @@ class ForecastStream:
         adapt: bool | Sequence[float] = False,
     ) -> None:
         self._maker, self._levels, self._strict = maker, levels, strict
-        self._widths = None if adapt is False else _widths_of(maker, levels, adapt)
+        factors = checked_factors(adapt)
+        self._widths = None if factors is None else _widths_of(maker, levels, factors)
         self._fitted, self._metadata, self._settings = maker.fitted, maker.metadata, maker.settings
         fitted, metadata = maker.fitted, maker.metadata
         self._columns = {name: column for column, name in enumerate(metadata.variables)}
@@ -243,7 +245,7 @@ class ForecastStream:
                 self._add_timed(row, arrival, strict, window.clock.shift if number == 0 else 0)
 
     def forecast(self, *, absent: bool = False, levels: Sequence[float] | None = None) -> Forecast:
-        """Forecast from the last steps without adding one; the stream is not changed."""
+        """Forecast from the last steps without adding one."""
         if not self.ready:
             raise InputError(
                 f"the stream has {self._count} of the {self._fitted.lookback} steps that a forecast needs: push more"
@@ -259,29 +261,35 @@ class ForecastStream:
         if self._neighbors is None:
             self._neighbors = self._nearest(arrived, present)
         chosen_levels = self._levels if levels is None else checked_levels(levels)
-        forecast = self._maker.single(window, arrived, self._neighbors, absent=absent, levels=chosen_levels)
-        return forecast if self._widths is None else self._adapted(forecast, self._widths)
+        widths = self._widths
+        scored = () if widths is None or widths.level in chosen_levels else (widths.level,)
+        forecast = self._maker.single(window, arrived, self._neighbors, absent=absent, levels=(*chosen_levels, *scored))
+        return forecast if widths is None else self._adapted(forecast, widths, len(chosen_levels))
 
     @property
     def interval_factors(self) -> tuple[float, ...] | None:
-        """How many times as wide the intervals are than `predict` gives them, by the share of readings that arrived.
+        """How many times as wide the intervals are than `predict` gives them; None if they are not adapted.
 
-        The shares are those of `subcast.subset.adaptive.GROUPS`. None if intervals are not adapted.
+        One for each share of the readings that arrived: up to 15 %, 15 to 50 %, 50 to 85 %, 85 to 99 %, and all.
         """
         return None if self._widths is None else self._widths.factors
 
-    def _adapted(self, forecast: Forecast, widths: AdaptiveWidths) -> Forecast:
-        """Return a forecast with intervals as wide as past coverage demands, and keep it to be scored."""
+    def _adapted(self, forecast: Forecast, widths: AdaptiveWidths, asked: int) -> Forecast:
+        """Return a forecast with intervals as wide as past coverage demands, and keep it to be scored.
+
+        Only the first `asked` levels are returned; the level that is scored is among them or comes after them.
+        """
         if forecast.bounds is None:
             return forecast
         share = float(forecast.observed_share)
-        bounds = widened(forecast.mean, forecast.bounds, widths.factor(share))
-        if widths.level in forecast.levels:
-            of_level = bounds[forecast.levels.index(widths.level)]  # [2, h, s]
-            kept = np.full((*of_level.shape[:2], self._fitted.n), np.nan, dtype=np.float32)
-            kept[..., [self._columns[name] for name in forecast.variables]] = of_level
-            self._widths = widths.remembering(self._count, share, kept)
-        return replace(forecast, bounds=bounds)
+        variables = [self._columns[name] for name in forecast.variables]
+        factor = widths.factor(share)
+        bounds = widened_within(forecast.mean, forecast.bounds, factor, self._maker.limits, variables)
+        of_level = bounds[forecast.levels.index(widths.level)]
+        kept = np.full((*of_level.shape[:2], self._fitted.n), np.nan, dtype=np.float32)
+        kept[..., variables] = of_level
+        self._widths = widths.remembering(self._count, share, kept)
+        return replace(forecast, levels=forecast.levels[:asked], bounds=bounds[:asked] if asked else None)
 
     def readings(self) -> tuple[NDArray[np.float32], Any]:
         """Return the steps in memory [t, n] and their times [t], from which a stream can be started again.
@@ -593,14 +601,14 @@ class ForecastStream:
         return time_features_of(wall_clock(times, self._metadata.zone), self._metadata.time_features)
 
 
-def _widths_of(maker: ForecastMaker, levels: tuple[float, ...], adapt: bool | Sequence[float]) -> AdaptiveWidths:
+def _widths_of(maker: ForecastMaker, levels: tuple[float, ...], factors: tuple[float, ...]) -> AdaptiveWidths:
     """Return the widths of intervals at the start of a stream."""
     if maker.calibration is None or not levels:
         raise InputError(
             "adapt needs prediction intervals, and this wrapper has none: fit it with validation windows and levels, "
             "or leave adapt out"
         )
-    return AdaptiveWidths(max(levels), checked_factors(adapt))
+    return AdaptiveWidths(max(levels), factors)
 
 
 def _same(first: NDArray[np.float32], second: NDArray[np.float32]) -> bool:
