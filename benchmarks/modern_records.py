@@ -68,7 +68,7 @@ JOBS = [
     ModernJob("tsmixer", "metr-la-29", settings=_MIXER),
     ModernJob("itransformer", "metr-la-29", every=2, epochs=15, settings=_TRANSFORMER),
     ModernJob("nhits", "metr-la-29", every=4, epochs=12, settings=_HITS),
-    ModernJob("tsmixer", "pems-bay-67", every=2, epochs=20, settings=_MIXER),
+    ModernJob("tsmixer", "pems-bay-67", every=4, epochs=20, settings=_MIXER),
     ModernJob("itransformer", "pems-bay-67", every=3, epochs=12, settings=_TRANSFORMER),
     ModernJob("tsmixer", "beijing-pollutants", every=2, epochs=15, settings=_MIXER),
     ModernJob("itransformer", "beijing-pollutants", every=3, epochs=12, settings=_TRANSFORMER),
