@@ -172,6 +172,14 @@ def test_nothing_is_tuned_when_all_settings_are_given(walk_parts):
     assert list(robust.report_) == ["model"]  # nothing is tuned, and the model is compared all the same
 
 
+@pytest.mark.parametrize(
+    ("given", "fades_from"), [({}, 0.95), ({"fades_from": 0.9}, 0.9), ({"blend": BLEND}, 0.0), ({"neighbors": 4}, 0.95)]
+)
+def test_tuned_parts_fade_when_nearly_everything_is_present(walk_parts, given, fades_from):
+    robust = fitted(walk_parts.train, walk_parts.val, **given)
+    assert robust.settings_.fades_from == fades_from
+
+
 def test_without_validation_windows_the_defaults_are_used(walk_parts):
     robust = sc.SubsetForecaster(mixing, progress=False, ridge=0.4).fit(walk_parts.train)
     assert robust.settings_ == sc.Settings(ridge=0.4)

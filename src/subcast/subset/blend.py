@@ -33,6 +33,8 @@ class Blend:
         by expert, [shares, h]: the expert's share of the forecast, interpolated linearly in |S| / N
     fades
         whether the experts' shares tend to 0 as S approaches all variables
+    fades_from
+        the |S| / N from which they do; the last of `shares` if that is larger
 
     Examples
     --------
@@ -41,16 +43,21 @@ class Blend:
     (array([0.3, 0.4]), array([0.1, 0.1]))
     >>> blend.share_of("specialist", 1.0)
     array([0., 0.])
+    >>> Blend((0.2, 0.6), {"specialist": ((0.4, 0.6), (0.2, 0.2))}, fades_from=0.8).share_of("specialist", 0.9).round(3)
+    array([0.1, 0.1])
     """
 
     shares: tuple[float, ...]
     rows: Mapping[str, Rows]
     fades: bool = True
+    fades_from: float = 0.0
 
     def share_of(self, expert: str, present_share: float) -> NDArray[np.float64]:
         """Return an expert's share at each step ahead, [h], for |S| / N = `present_share`."""
         table = np.asarray(self.rows[expert], dtype=np.float64)  # [shares, h]
         knots = np.asarray(self.shares)
+        if self.fades and self.fades_from > knots[-1]:
+            knots, table = np.append(knots, self.fades_from), np.vstack([table, table[-1]])
         if self.fades:
             knots, table = np.append(knots, 1.0), np.vstack([table, np.zeros(table.shape[1])])
         place = int(np.clip(np.searchsorted(knots, present_share, side="right") - 1, 0, len(knots) - 1))

@@ -72,6 +72,7 @@ _FITTED_SETTINGS = (
     "daily_profile", "holidays", "time_of_day_weight", "features_in_distance", "per_variable", "bank_share",
     "follow_levels",
 )  # fmt: skip
+_FADES_FROM = 0.95  # share of the variables present from which the tuned parts of the experts fade
 _COMPARED = 256  # validation windows on which the model of a wrapper without intervals is compared
 _LOGGER = logging.getLogger(__name__)
 
@@ -317,6 +318,8 @@ class SubsetForecaster:
                 seed=self.seed,
                 progress=self.progress,
             )
+            if not {"fades_from", "shares", "blend"} & fixed:
+                self.settings_ = replace(self.settings_, fades_from=_FADES_FROM)
         if self.settings_.pool:
             choose_bounds(fitted, self.settings_, val, for_tuning, self.seed)
         if len(for_intervals):

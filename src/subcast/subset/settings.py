@@ -54,6 +54,8 @@ class Settings:
     blend
         by expert, rows [shares, h]: the expert's share of the forecast of a variable in S; between shares it is
         interpolated, and it tends to 0 as S approaches all variables. Rows without a name are the specialist's.
+    fades_from
+        the |S| / N from which they tend to 0; the last of `shares` if that is larger
     blend_absent
         the same for variables that are absent (virtual sensors); `blend` when empty
     blend_beyond
@@ -100,6 +102,7 @@ class Settings:
     per_variable: bool = True
     bank_share: float = 1.0
     follow_levels: bool = True
+    fades_from: float = 0.0
 
     def __post_init__(self) -> None:
         check_whole("neighbors", self.neighbors)
@@ -109,6 +112,7 @@ class Settings:
         _check_range("ridge", self.ridge, 0, None)
         _check_range("regression_share", self.regression_share, 0, 1)
         _check_range("time_of_day_weight", self.time_of_day_weight, 0, None)
+        _check_range("fades_from", self.fades_from, 0, 0.999)
         _check_range("bank_share", self.bank_share, 0, 1, open_low=True)
         if get_weighting(self.weighting).needs_forecasts and self.pool:
             raise InputError(
@@ -189,7 +193,7 @@ class Settings:
         """Return the blend of variables that are present, or of those that are absent (virtual sensors)."""
         if absent:  # with all variables present there is no absent one, so no fading is needed
             return Blend(self.shares, self.blend_absent or self.blend, fades=False)
-        return Blend(self.shares, self.blend, fades=self.assist == "missing")
+        return Blend(self.shares, self.blend, self.assist == "missing", self.fades_from)
 
     @property
     def _blends(self) -> tuple[Mapping[str, Rows], ...]:
