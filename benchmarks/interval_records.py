@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from subcast import SubsetForecaster, draw_subsets
 from subcast.baselines import OwnPast
 from subcast.limits import Limits
-from subcast.subset.adaptive import AdaptiveWidths, widened_within
+from subcast.subset.adaptive import AdaptiveWidths, counted, widened_within
 from subcast.windows import Windows
 
 NAMES = ("tcn-metr-la-29", "tcn-pems-bay-67", "tcn-beijing-pollutants", "tcn-clouds", "tcn-ecg5000-test-first")
@@ -107,7 +107,7 @@ def adapted(
     for number, start in enumerate(windows.starts):
         now = start + windows.lookback  # steps that have come
         for step in range(max(last, now - windows.horizon), now):
-            widths = widths.scored(step, windows.series.values[step, present])
+            widths = widths.scored(step, counted(windows.series.values[step, present], windows.protocol.name))
         last = now
         factor = widths.factor(float(shares[number]))
         result[:, number] = widened_within(mean[number], bounds[:, number], factor, limits, present)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import subcast as sc
 from subcast.errors import InputError
 from subcast.subset.adaptive import GROUPS, AdaptiveWidths, followed
-from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, mixing, walk
+from subset.examples import HORIZON, LOOKBACK, assert_one_sentence, last_reading, mixing, walk
 
 
 def factors_by_loops(forecasts, readings, level):
@@ -161,6 +161,24 @@ def test_a_stream_goes_on_with_the_factors_of_another(calm):
         first.push(row)
     again = robust.stream(values[:60], adapt=first.interval_factors)
     np.testing.assert_allclose(again.forecast().bounds, first.forecast().bounds, rtol=1e-5)
+
+
+def test_zeros_do_not_count_where_the_protocol_has_no_errors_of_them():
+    """Intervals of solar plants must not become narrow by day because every reading of the night is inside."""
+    series = sc.load_dataset("clouds", n_plants=6, n_steps=2_200)
+    train, val, test = series.split(LOOKBACK, HORIZON, protocol="paper")
+    robust = sc.SubsetForecaster(last_reading, progress=False, effort=0.1).fit(train, val)
+    rows, stream = test.series.to_frame(), robust.stream(adapt=True)
+    dark = (rows == 0).all(axis=1).to_numpy()
+    changed = []
+    for step, (time, row) in enumerate(rows.iloc[:300].iterrows()):
+        before = stream.interval_factors
+        stream.push(row, time)
+        if step > LOOKBACK:
+            changed.append((dark[step], stream.interval_factors != before))
+    assert sum(at_night for at_night, _ in changed) > 50
+    assert not any(moved for at_night, moved in changed if at_night)
+    assert any(moved for at_night, moved in changed if not at_night)
 
 
 def test_a_refused_step_changes_no_factor(calm):

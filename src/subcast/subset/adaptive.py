@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subcast.data_protocol import PROTOCOLS
 from subcast.errors import InputError
 from subcast.limits import Limits
 
@@ -60,6 +61,16 @@ def widened_within(
         wide[..., 0, :, :] = np.maximum(wide[..., 0, :, :], np.minimum(lower, limits.low[variables]))
         wide[..., 1, :, :] = np.minimum(wide[..., 1, :, :], np.maximum(upper, limits.high[variables]))
     return wide
+
+
+def counted(values: NDArray[Any], protocol: str) -> NDArray[Any]:
+    """Return the readings that count for the coverage: zeros do not where the protocol has no errors of them.
+
+    >>> counted(np.array([0.0, 2.0]), "paper"), counted(np.array([0.0, 2.0]), "default")
+    (array([nan,  2.]), array([0., 2.]))
+    """
+    rules = PROTOCOLS.get(protocol)
+    return np.where(values == 0, np.nan, values) if rules is not None and rules.zeros_missing_in_targets else values
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from subcast.errors import DataWarning, InputError
 from subcast.forecast import Forecast
 from subcast.retrieval import Neighbors, WindowBank
 from subcast.retrieval.protocol import BankStream
-from subcast.subset.adaptive import AdaptiveWidths, checked_factors, widened_within
+from subcast.subset.adaptive import AdaptiveWidths, checked_factors, counted, widened_within
 from subcast.subset.arrived import Arrived, arrive_window
 from subcast.subset.conformal import checked_levels
 from subcast.subset.result import ForecastMaker
@@ -341,7 +341,7 @@ class ForecastStream:
         self._notes = [*self._notes[1:], arrival.notes]
         self._count += 1
         if self._widths is not None:
-            self._widths = self._widths.scored(self._count, values[-1])
+            self._widths = self._widths.scored(self._count, counted(values[-1], self._metadata.protocol))
         self._neighbors = None
         if self.ready:
             present = np.flatnonzero(~np.isnan(self._values).all(axis=0))
