@@ -26,6 +26,7 @@ from subcast.service.schema import facts, forecasts, readings, receipts, revisio
 from subcast.service.screens import BAD, packed, unpacked, with_spikes
 from subcast.service.stepping import set_overrides
 from subcast.service.versions import Version, Versions
+from subcast.subset.adaptive import counted
 
 _SCREENED, _REVISED, _SCORED = "late screened", "late revised", "late scored"
 _AT_ONCE = 4  # revisions, or steps that are scored, before a step may be processed again
@@ -149,7 +150,8 @@ class LateReadings:
         raw[in_maintenance(connection, self.feed, times)] = np.nan
         believed = self._believed(connection, times, raw, version.wrapper.limits_)
         past = stored.forecasts_of(connection, self.feed.grid, at, version, self._names)
-        scored = truth.score(at, np.where(believed, raw, np.nan)[0], past, version.wrapper.horizon)
+        values = counted(np.where(believed, raw, np.nan)[0], version.wrapper.metadata_.protocol)
+        scored = truth.score(at, values, past, version.wrapper.horizon)
         return truth.to_row(at, scored, truth.factors_of(row.shares), json.loads(row.shares)["level"])
 
     @staticmethod

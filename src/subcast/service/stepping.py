@@ -26,7 +26,7 @@ from subcast.service.planning import Plan, in_maintenance
 from subcast.service.schema import forecasts, health, overrides, readings, receipts, scores, steps
 from subcast.service.screens import BAD, GOOD, ScreenedFeed, Screening, packed, unpacked, with_spikes
 from subcast.service.versions import Version
-from subcast.subset.adaptive import group_of
+from subcast.subset.adaptive import counted, group_of
 
 _LOGGER = logging.getLogger(__name__)
 _WARM = 3  # lookbacks that a new screening is fed with before its first step
@@ -146,7 +146,9 @@ class Stepper:
         used = used_readings(known.raw, step)
         made, factor = self._forecast(known, used, version)
         values = np.where(step.flags == BAD, np.nan, step.values)
-        scored = truth.score(at, values, known.past, version.wrapper.horizon)
+        scored = truth.score(
+            at, counted(values, version.wrapper.metadata_.protocol), known.past, version.wrapper.horizon
+        )
         level = max(made.levels, default=None)
         factors = truth.adapted(known.factors, scored, level) if self.options.adapt else known.factors
         health_rows = alerts.health_rows(
