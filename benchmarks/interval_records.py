@@ -106,7 +106,7 @@ def adapted(
     widths, result, last = AdaptiveWidths(LEVEL), np.empty_like(bounds), 0
     for number, start in enumerate(windows.starts):
         now = start + windows.lookback  # steps that have come
-        for step in range(max(last, now - windows.horizon), now):
+        for step in range(last, min(now, last + windows.horizon)):  # later ones are in no forecast
             widths = widths.scored(step, counted(windows.series.values[step, present], windows.protocol.name))
         last = now
         factor = widths.factor(float(shares[number]))
