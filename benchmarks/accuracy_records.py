@@ -113,7 +113,8 @@ def main() -> None:
             print(f"{name:<32} {', '.join(done) or 'to do'}")
             continue
         again = arguments.again or arguments.own or arguments.hardened
-        todo = [s for s in arguments.share if again or not record_path(arguments.to, name, s).exists()]
+        kind = "apriori" if arguments.apriori else "accuracy"
+        todo = [s for s in arguments.share if again or not record_path(arguments.to, name, s, kind).exists()]
         for share in todo:
             if arguments.apriori:
                 measure_apriori(pair, share, arguments.to)
