@@ -40,6 +40,9 @@ def load(name: str) -> dict[str, Any] | None:
     return figures
 
 
+OTHER_RECORDS = {"benchmarks/wrapper.py": "wrapper-speed"}
+"""Records whose name is not that of their script."""
+
 SpeedRow = tuple[str, str, str]
 """What was measured, the number, and the script that measures it."""
 
@@ -142,8 +145,14 @@ def pairs() -> list[tuple[str, str, dict[str, Any]]]:
 
 def speed() -> str:
     """Return the table of speeds."""
-    rows = [(what, measured, f"`python {script}`") for what, measured, script in speed_rows()]
-    return markdown(("what", "measured", "command"), rows)
+    rows = [(what, measured, measured_on(script), f"`python {script}`") for what, measured, script in speed_rows()]
+    return markdown(("what", "measured", "on", "command"), rows)
+
+
+def measured_on(script: str) -> str:
+    """Return the day on which a script wrote its record, which has the script's name or is named in `OTHER_RECORDS`."""
+    name = OTHER_RECORDS.get(script, Path(script).stem.replace("_", "-"))
+    return str(json.loads((ROOT / "results" / f"{name}.json").read_text())["date"])[:10]
 
 
 def accuracy_records() -> list[dict[str, Any]]:
