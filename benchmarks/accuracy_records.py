@@ -619,7 +619,7 @@ class Kept:
         facts = {"rivals_measured": figures.get("rivals_measured", self.record["date"])}
         if self.without_model:
             return {**facts, "rivals_of": self.record["pair"]}
-        return facts | {name: figures[name] for name in ("rivals_of",) if name in figures}
+        return {**facts, "rivals_of": figures["rivals_of"]} if "rivals_of" in figures else facts
 
     def validation(self, measured: dict[str, Any]) -> dict[str, Any]:
         """Return the errors on validation windows of the rivals that are kept and of those that were measured now."""

@@ -509,7 +509,7 @@ def apriori() -> str:
 def beside(comparison: Comparison, fewer: Comparison) -> Comparison:
     """Return a comparison with the methods of another one on its first draws of S and the same windows."""
     count = len(fewer.draws)
-    same = all(np.array_equal(a, b) for a, b in zip(comparison.draws, fewer.draws, strict=False))
+    same = len(comparison.draws) >= count and all(map(np.array_equal, comparison.draws, fewer.draws))
     if not same or comparison.starts != fewer.starts:
         raise ValueError("the two records must have the same windows and draws of S: measure the newer one again")
     tallies = {

@@ -13,9 +13,7 @@ _HARMONICS = 2  # waves of the day whose size follows the year
 _FORMS = (1, 3, 3 + 4 * _HARMONICS)  # columns: a constant; the wave of the year; and waves of the day that follow it
 COLUMNS = _FORMS[-1]
 _CLEAR_GAIN = 0.02  # share of the squared error by which a form must reduce that of the simpler one in either half
-_STANDARD_ERRORS = (
-    1.5  # over months, by which the mean reduction must exceed 0: what lasts for weeks looks like a season
-)
+_STANDARD_ERRORS = 1.5  # over months, by which the mean reduction must exceed 0: what lasts for weeks may look alike
 _MONTH = 30  # days
 _DAY = np.timedelta64(1, "D")
 _YEAR = 365.2425

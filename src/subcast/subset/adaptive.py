@@ -64,7 +64,7 @@ def widened_within(
 
 
 def counted(values: NDArray[Any], protocol: str) -> NDArray[Any]:
-    """Return the readings that count for the coverage: zeros do not where the protocol has no errors of them.
+    """Return the readings that count for the coverage; zeros become NaN if the protocol has them as missing in targets.
 
     >>> counted(np.array([0.0, 2.0]), "paper"), counted(np.array([0.0, 2.0]), "default")
     (array([nan,  2.]), array([0., 2.]))
