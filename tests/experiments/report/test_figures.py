@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,3 +43,22 @@ def test_lines_of_a_panel_differ_in_more_than_color(full: Path) -> None:
     lines = [line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")]
     assert len(lines) == 5
     assert len({line.get_marker() for line in lines}) == 5
+
+
+def test_panels_of_one_dataset_have_one_scale_and_others_their_own(full: Path) -> None:
+    records = read_records(full / "results" / "reproduce")[0]["figure-subset-size"][:2]
+    other = replace(records[0], dataset="traffic-20", figures=scaled(records[0].figures))
+    figure = make_figure("figure-subset-size", [*records, other])
+    figure.draw_without_rendering()
+    one, same, larger = (axis.get_ylim() for axis in figure.axes[:3])
+    assert one == same
+    assert larger[1] > 5 * one[1]
+
+
+def scaled(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a record with ten times the MAE."""
+    groups = {
+        group: {name: {**row, "mae": 10 * row["mae"]} for name, row in rows.items()}
+        for group, rows in figures["groups"].items()
+    }
+    return {**figures, "groups": groups}

@@ -81,8 +81,11 @@ def _datasets_of(records: Sequence[Record]) -> list[str]:
 
 
 def _subset_size(records: Sequence[Record]) -> Any:
-    figure, axes = _panels([record.label for record in records], sharey=True)
+    figure, axes = _panels([record.label for record in records])
+    first: dict[str, Any] = {}  # panels of one dataset have one scale
     for axis, record in zip(axes, records, strict=True):
+        if first.setdefault(record.dataset, axis) is not axis:
+            axis.sharey(first[record.dataset])
         shares = [float(group.rstrip("%")) for group in record.groups]
         for name in record.methods:
             values = [rows[name]["mae"] for rows in record.groups.values()]
