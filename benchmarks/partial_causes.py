@@ -2,6 +2,7 @@
 
     python benchmarks/partial_causes.py              # all changes that have no result yet
     python benchmarks/partial_causes.py lstnet       # those of one model, or one change by its name
+    python benchmarks/partial_causes.py lstnet --again      # measure them once more
     python benchmarks/partial_causes.py --list       # the changes, and which have a result
 
 A change either treats the absent variables in another way (the committed model is not trained again), or trains a model
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from subcast.evaluation import Method, evaluate, forecast_all, wrapped
-from subcast.experiments.study import SEED, SHARE, STEP, open_data, split_data, trained_name
+from subcast.experiments.study import NOISE, SEED, SHARE, STEP, open_data, split_data, trained_name
 from subcast.experiments.summaries import summarize
 from subcast.forecasters.checkpoint import is_saved_forecaster
 from subcast.forecasters.base import ForecastModule, take
@@ -59,9 +60,11 @@ class Change:
     partial
         how the absent variables are treated, as in the experiments by default
     build
-        trains a model; the committed one is loaded by default
+        trains a model; a committed one is loaded by default
+    of
+        name of the committed model, that of record by default
     with_fdw
-        whether FDW is measured too, as it always is with a model that is trained here
+        whether FDW is measured too
     """
 
     name: str
@@ -70,7 +73,13 @@ class Change:
     text: str
     partial: Forecast | None = None
     build: Callable[[Split], TrainedForecaster] | None = None
+    of: str = ""
     with_fdw: bool = False
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has a training of its own."""
+        return self.build is not None or bool(self.of)
 
 
 # How the absent variables are treated.
@@ -292,7 +301,7 @@ def _of_tcn(dataset: str) -> list[Change]:
     return [
         Change("as in the experiments", "tcn", dataset, "all steps at once", with_fdw=True),
         Change("own mean", "tcn", dataset, "each absent variable at its own mean", own_mean),
-        *(Change(name, "tcn", dataset, text, build=build) for name, (text, build) in trained.items()),
+        *(Change(name, "tcn", dataset, text, build=build, with_fdw=True) for name, (text, build) in trained.items()),
     ]
 
 
@@ -311,7 +320,7 @@ def _of_lstnet(dataset: str) -> list[Change]:
         Change("as in the experiments", "lstnet", dataset, "skip 3, highway 12, all steps at once", with_fdw=True),
         Change("own mean", "lstnet", dataset, "each absent variable at its own mean", own_mean),
         Change("raw zero", "lstnet", dataset, "raw inputs at 0", raw_zero),
-        *(Change(name, "lstnet", dataset, text, build=build) for name, (text, build) in trained.items()),
+        *(Change(name, "lstnet", dataset, text, build=build, with_fdw=True) for name, (text, build) in trained.items()),
     ]
 
 
@@ -331,6 +340,44 @@ def _of_laplacian(model: str, dataset: str) -> list[Change]:
     return [*_of_graph_models(model, dataset), *others]
 
 
+SHORT = 20  # epochs
+
+
+def short(dataset: str, settings: dict[str, Any] | None = None, **changes: Any) -> Callable[[Split], TrainedForecaster]:
+    """Return a function that trains MTGNN for a few epochs, with all steps in the loss after 30 % of them."""
+
+    def build(split: Split) -> TrainedForecaster:
+        config = TrainConfig(
+            **({"epochs": SHORT, "schedule": "constant", "patience": None, "progress": False} | changes)
+        )
+        return train("mtgnn", split.train, split.val, config, settings=settings)
+
+    return build
+
+
+def _of_graph_learning(dataset: str) -> list[Change]:
+    """Return trainings of MTGNN that may learn another graph: in which few variables have most of the edges?"""
+    few = f"{SHORT} epochs instead of 100"
+    trained = {
+        "short": (few, short(dataset)),
+        "short, noise": (
+            f"{few}, the authors' noise before the strongest edges are chosen",
+            short(dataset, {"graph_noise": NOISE}),
+        ),
+        "short, slower": (f"{few}, a third of the learning rate", short(dataset, learning_rate=1e-3 / 3)),
+        "short, faster": (f"{few}, three times the learning rate", short(dataset, learning_rate=3e-3)),
+        "short, no decay": (f"{few}, no weight decay", short(dataset, weight_decay=0.0)),
+    }
+    seeds = (1, 2)
+    others = [
+        Change(
+            f"seed {seed}", "mtgnn", dataset, "another seed of the training", of=trained_name("mtgnn", dataset, seed)
+        )
+        for seed in seeds
+    ]
+    return [*others, *(Change(name, "mtgnn", dataset, text, build=build) for name, (text, build) in trained.items())]
+
+
 _LEFT_OUT = "a model of S alone, with the same weights: layers are normalized over S"
 _OWN_EIGENVALUE = "edges removed, and the Laplacian scaled by the largest eigenvalue of the rest"
 _DEGREES = "entries of the Laplacian between present and absent variables removed, its diagonal as in training"
@@ -339,6 +386,7 @@ CHANGES = [
     *_of_tcn(FIRST),
     *_of_graph_models("mtgnn", FIRST),
     Change("variables left out", "mtgnn", FIRST, _LEFT_OUT, variables_left_out),
+    *_of_graph_learning(FIRST),
     *_of_laplacian("mstgcn", FIRST),
     *_of_laplacian("astgcn", FIRST),
     *_of_laplacian("astgcn", OTHER),
@@ -353,13 +401,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what changes the loss of Partial.")
     parser.add_argument("names", nargs="*", help="models or names of changes, all by default")
     parser.add_argument("--dataset", help="only this dataset")
+    parser.add_argument("--again", action="store_true", help="measure changes that have a result again")
     parser.add_argument("--list", action="store_true", help="show the changes and which have a result")
     arguments = parser.parse_args()
     for change in CHANGES:
         named = not arguments.names or {change.model, change.name} & set(arguments.names)
         if not named or arguments.dataset not in (None, change.dataset):
             continue
-        finished = change.name in _figures(change)
+        finished = change.name in _figures(change) and not arguments.again
         if arguments.list:
             print(f"{change.model} {change.dataset}, {change.name}: {'finished' if finished else change.text}")
         elif not finished and change.build is None and not is_saved_forecaster(_folder(change)):
@@ -375,18 +424,18 @@ def run(change: Change) -> None:
     test = split.test[::EVERY]
     draws = draw_subsets(model.n_variables, share=SHARE, draws=DRAWS, seed=SEED)
     compared = methods(model, test, change.partial or as_published)
-    if change.build is not None or change.with_fdw:
+    if change.with_fdw:
         compared["fdw"] = wrapped(SubsetForecaster.paper(model, progress=False).fit(split.train))
     comparison = evaluate(compared, test, draws, progress=False)
     rows = summarize(comparison, STEP)
     result: dict[str, Any] = {
         "text": change.text,
-        "trained": change.build is not None,
+        "trained": change.trained,
         "test_windows": len(test),
         **{name: {key: value for key, value in row.items() if "by_step" not in key} for name, row in rows.items()},
         "tallies": comparison.to_record(STEP),
     }
-    if change.build is not None:
+    if change.trained:
         result["best_epoch"] = model.training["best_epoch"]
         result["best_val_mae"] = model.training["best_val_mae"]
         result["hours"] = model.training["hours"]
@@ -411,21 +460,34 @@ def hubs(model: TrainedForecaster, draws: list[Present], mae: dict[str, NDArray[
 
     Hubs are the variables with the most edges, in either direction.
     """
-    graph = model.module.adjacency().detach().numpy() > 0
-    most = np.argsort(-(graph.sum(axis=0) + graph.sum(axis=1)), kind="stable")[:HUBS]
-    touched = graph.copy()
-    touched[np.ix_(*[np.setdiff1d(np.arange(len(graph)), most)] * 2)] = False  # edges without a hub at either end
+    most, share = busiest(model.module.adjacency().detach().numpy() > 0)
     in_subset = [int(np.isin(draw, most).sum()) for draw in draws]
     gaps = mae["partial"][:, STEP - 1] / mae["oracle"][:, STEP - 1] - 1
     return {
-        "share_of_edges": float(touched.sum() / max(1, graph.sum())),
+        "share_of_edges": share,
+        "share_untrained": float(np.mean([busiest(graph)[1] for graph in untrained_graphs(model.module.settings)])),
         "hubs_in_subset": in_subset,
         "correlation": float(np.corrcoef(in_subset, gaps)[0, 1]) if np.std(in_subset) > 0 else None,
     }
 
 
+def busiest(graph: NDArray[np.bool_]) -> tuple[NDArray[np.int64], float]:
+    """Return the variables with the most edges in either direction, and the share of all edges that touch them."""
+    most = np.argsort(-(graph.sum(axis=0) + graph.sum(axis=1)), kind="stable")[:HUBS]
+    others = np.setdiff1d(np.arange(len(graph)), most)
+    return most, float(1 - graph[np.ix_(others, others)].sum() / max(1, graph.sum()))
+
+
+def untrained_graphs(settings: Mapping[str, Any]) -> Iterator[NDArray[np.bool_]]:
+    """Yield the graphs of a few models before their training."""
+    for seed in range(5):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            yield MTGNN(**settings).adjacency().numpy() > 0
+
+
 def _folder(change: Change) -> Path:
-    return CHECKPOINTS / trained_name(change.model, change.dataset)
+    return CHECKPOINTS / (change.of or trained_name(change.model, change.dataset))
 
 
 def _name(change: Change) -> str:

@@ -127,10 +127,21 @@ JOBS = [
     Job("mtgnn", "metr-la-29", preset="default", every=2, variant="identity"),
     Job("mtgnn", "clouds", preset="default", every=2, epochs=15, variant="identity"),
     Job("mtgnn", "traffic-20", preset="default", every=4, epochs=20, variant="identity"),
+    Job("mstgcn", "clouds", preset="default", every=2, epochs=15, graph_of="mtgnn-clouds"),
+    Job("astgcn", "clouds", preset="default", every=2, epochs=15, graph_of="mtgnn-clouds"),
+    Job("mstgcn", "metr-la-29", preset="default", every=4, epochs=20, graph_of="mtgnn-metr-la-29"),
+    Job("astgcn", "metr-la-29", preset="default", every=4, epochs=20, graph_of="mtgnn-metr-la-29"),
+    Job("mstgcn", "traffic-20", preset="default", every=4, epochs=20, graph_of="mtgnn-traffic-20"),
+    Job("astgcn", "traffic-20", preset="default", every=4, epochs=20, graph_of="mtgnn-traffic-20"),
     Job("mtgnn", "ecg5000", preset="default", epochs=30, variant="hardened"),
     Job("mtgnn", "ecg5000", variant="noise"),
     Job("mtgnn", "ecg5000", seed=1),
 ]
+
+
+def jobs_by_name() -> dict[str, Job]:
+    """Return the trainings of record by name."""
+    return {job.name: job for job in JOBS}
 
 
 def job_named(name: str) -> Job | None:
@@ -138,9 +149,8 @@ def job_named(name: str) -> Job | None:
 
     It is derived from a training of the same model and dataset if there is one, else of the same dataset.
     """
-    for job in JOBS:
-        if job.name == name:
-            return job
+    if name in jobs_by_name():
+        return jobs_by_name()[name]
     _, _, seed = name.partition("-seed")
     if seed and not seed.isdigit():
         return None
@@ -197,7 +207,7 @@ def run(job: Job, work: Path, progress: bool) -> None:
         changes = variant_changes(job.model, job.variant)
         graph = changes["graph"]
         if job.graph_of:
-            graph = TrainedForecaster.load(CHECKPOINTS / job.graph_of)
+            graph = TrainedForecaster.load(jobs_by_name()[job.graph_of].kept_in(work))
         windows = split.train[:: job.every]
         forecaster = train(
             job.model,

@@ -144,14 +144,40 @@ def test_recursive_models_are_trained_for_one_step(windows, monkeypatch):
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_hubs_are_the_variables_with_most_edges(transposed):
+def test_hubs_are_the_variables_with_most_edges(transposed, monkeypatch):
+    ring = np.roll(np.eye(30, dtype=bool), 1, axis=1)  # all variables have two edges, so the first 20 are taken
+    monkeypatch.setattr(causes, "untrained_graphs", lambda settings: [ring] if settings == {"of": "it"} else [])
     graph = torch.zeros(30, 30)
     graph[:, :20] = 1.0
     graph[28, 25] = 1.0
-    module = SimpleNamespace(adjacency=lambda: graph.T if transposed else graph)
+    module = SimpleNamespace(adjacency=lambda: graph.T if transposed else graph, settings={"of": "it"})
     draws = [np.array([0, 1, 21]), np.array([21, 22, 23])]
     errors = {"oracle": np.ones((2, 12)), "partial": np.array([[1.5] * 12, [1.1] * 12])}
     hubs = causes.hubs(SimpleNamespace(module=module), draws, errors)
     assert hubs["share_of_edges"] == pytest.approx(600 / 601)
+    assert hubs["share_untrained"] == pytest.approx(21 / 30)  # 9 edges lie between the other ten
     assert hubs["hubs_in_subset"] == [2, 0]
     assert hubs["correlation"] == pytest.approx(1.0)
+
+
+def test_graphs_before_the_training_are_those_of_new_models(models):
+    graphs = list(causes.untrained_graphs(models["mtgnn"].module.settings))
+    assert len(graphs) == 5
+    assert all(graph.shape == (6, 6) and graph.dtype == bool for graph in graphs)
+    assert not np.array_equal(graphs[0], graphs[1])
+    torch.manual_seed(1)
+    expected = causes.MTGNN(**models["mtgnn"].module.settings).adjacency().detach().numpy() > 0
+    np.testing.assert_array_equal(graphs[1], expected)
+
+
+def test_short_trainings_change_what_they_say(windows, monkeypatch):
+    asked = []
+    monkeypatch.setattr(causes, "train", lambda *given, **named: asked.append((given[3], named["settings"])))
+    for change in causes._of_graph_learning("ecg5000-test-first"):
+        if change.build is not None:
+            change.build(windows)
+    plain = asked[0][0]
+    assert (plain.epochs, plain.learning_rate, plain.weight_decay, asked[0][1]) == (20, 1e-3, 1e-4, None)
+    assert [settings for _, settings in asked[1:]] == [{"graph_noise": 0.01}, None, None, None]
+    changed = [{k: v for k, v in c.to_dict().items() if v != plain.to_dict()[k]} for c, _ in asked[1:]]
+    assert changed == [{}, {"learning_rate": 1e-3 / 3}, {"learning_rate": 3e-3}, {"weight_decay": 0.0}]

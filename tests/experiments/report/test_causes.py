@@ -54,3 +54,22 @@ def test_the_page_has_a_row_for_each_change_and_the_published_numbers(tmp_path: 
     assert re.search(half, table)
     assert "98 % begin or end at the same 20 variables. A draw of S" in table
     assert "has 3.0 of the 20 on average; this number and the gap of the draw have a correlation of -0.50" in table
+
+
+def test_the_graphs_of_further_trainings_have_a_table(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-main", "ecg5000", "mtgnn", measured=gaps_of(partial=30))
+    write_causes(tmp_path, {"as in the experiments": 30.0, "another head": 50.0})
+    path = tmp_path / "partial-causes-mtgnn-ecg5000.json"
+    stored = json.loads(path.read_text())
+    stored["figures"]["as in the experiments"]["hubs"] = {**HUBS, "share_untrained": 0.34}
+    stored["figures"]["another head"]["hubs"] = {**HUBS, "share_of_edges": 0.5, "correlation": None}
+    path.write_text(json.dumps(stored))
+    text = section(report(tmp_path)["causes"], "## MTGNN, training rows first (`ecg5000`)")
+    assert "98 % begin or end at the same 20 variables (34 % before the training). A draw" in text
+    table = text[text.index("The graphs that") :]
+    assert row_of(table, "as in the experiments")[2:4] == ["34 %", "98 %"]
+    assert row_of(table, "as in the experiments")[5] == "-0.50"
+    row = row_of(table, "another head")
+    assert row[2:4] == ["", "50 %"]
+    assert row[4].startswith("50.0")
+    assert row[5] == ""

@@ -171,16 +171,36 @@ def _by_draw(record: CauseRecord) -> Iterator[str]:
 
 
 def _hubs(record: CauseRecord) -> Iterator[str]:
-    """Yield how the edges of the graph are spread, and how the gap of a draw goes with the number of hubs in S."""
+    """Yield how the edges of the graph are spread, how the gap of a draw goes with that, and what training changes."""
     hubs = record.changes.get(AS_RUN, {}).get("hubs")
     if hubs is None:
         return
-    text = (
-        f"Of the graph's edges {100 * hubs['share_of_edges']:.0f} % begin or end at the same 20 variables. A draw of S "
-        f"has {np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
-    )
-    correlation = hubs["correlation"]
-    if correlation is None:
-        yield f"{text}."
-        return
-    yield f"{text}; this number and the gap of the draw have a correlation of {correlation:.2f} ({record.draws} draws)."
+    text = f"Of the graph's edges {_percent(hubs['share_of_edges'])} begin or end at the same 20 variables"
+    if hubs.get("share_untrained") is not None:
+        text += f" ({_percent(hubs['share_untrained'])} before the training)"
+    text += f". A draw of S has {np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
+    if hubs["correlation"] is not None:
+        text += "; this number and the gap of the draw have a correlation of "
+        text += f"{hubs['correlation']:.2f} ({record.draws} draws)"
+    yield f"{text}."
+    if sum("hubs" in change for change in record.changes.values()) > 1:
+        yield _graphs_table(record)
+
+
+def _graphs_table(record: CauseRecord) -> str:
+    """Return a row for each training whose graph is known: its edges at few variables, and what Partial loses."""
+    rows = []
+    for name, change in record.changes.items():
+        if "hubs" in change:
+            shares = [change["hubs"].get("share_untrained"), change["hubs"]["share_of_edges"]]
+            texts = ["" if share is None else _percent(share) for share in shares]
+            correlation = change["hubs"]["correlation"]
+            last = "" if correlation is None else f"{correlation:.2f}"
+            rows.append([name, change["text"], *texts, gap_text(change["partial"], "mae"), last])
+    columns = ["training", "what differs", "edges at 20 variables, before the training", "after it", "gap of MAE, %"]
+    columns += ["correlation of a draw's gap with the number of the 20 in S"]
+    return "The graphs that the trainings learned:\n\n" + markdown_table(columns, rows, left=2)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
