@@ -222,7 +222,9 @@ class Comparison:
         middle, draws = metrics.gap(*means), len(self.draws)
         if draws < LEAST_DRAWS:
             return Gap(middle, float("nan"), float("nan"), level, draws)
-        ours, theirs = (self._resampled_means(name, metric, step, resamples, seed) for name in (method, base))
+        ours, theirs = (
+            self.resampled_errors(name, metric, step, resamples=resamples, seed=seed) for name in (method, base)
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = 100.0 * (ours - theirs) / theirs
         lower, upper = np.nanquantile(gaps, [(1 - level) / 2, (1 + level) / 2])
@@ -237,13 +239,35 @@ class Comparison:
             )
         return float(errors.mean())
 
-    def _resampled_means(self, method: str, metric: str, step: int, resamples: int, seed: int) -> NDArray[np.float64]:
-        """Return the mean error over draws for each resampling, [resamples]."""
-        key = (method, metric, step, resamples, seed)
+    def resampled_errors(
+        self,
+        method: str,
+        metric: str = "mae",
+        step: int | None = None,
+        *,
+        windows: bool = True,
+        resamples: int = RESAMPLES,
+        seed: int = 0,
+    ) -> NDArray[np.float64]:
+        """Return the mean error over draws for each resampling of draws of S and stretches of windows, [resamples].
+
+        Comparisons with as many draws and stretches are resampled alike, so that errors can be compared across them.
+
+        Parameters
+        ----------
+        method, metric, step, resamples, seed
+            see `gap`
+        windows
+            whether stretches of windows are resampled too; without, the error is that on these windows
+        """
+        step = self.horizon if step is None else step
+        key = (method, metric, step, windows, resamples, seed)
         if key not in self._resampled:
             sums = self._stretches(method, step)
             stretch_weights, draw_weights = _resample_weights(*sums.count.shape, resamples, seed)
-            errors = sums.map(lambda values: stretch_weights @ values.T).errors(metric)  # [resamples, draws]
+            if not windows:
+                stretch_weights = np.ones_like(stretch_weights[:1])
+            errors = sums.map(lambda values: stretch_weights @ values.T).errors(metric)  # [resamples or 1, draws]
             weighted = np.where(draw_weights > 0, draw_weights * errors, 0.0)
             self._resampled[key] = weighted.sum(axis=1) / draw_weights.sum(axis=1)
         return self._resampled[key]

@@ -27,7 +27,7 @@ def test_sizes_are_those_of_the_records_and_the_rest_is_not_run(tmp_path: Path) 
     text = section(report(tmp_path)["page"], HEADING)
     link = "[table-main](page/table-main.md)"
     assert row_of(text, "table 4", link, "ECG5000")[3:] == [
-        "`ecg5000`", "MTGNN, TCN", "1, 2", str(DRAWS), "9 test", "**not run**: ASTGCN, MSTGCN, LSTNet",
+        "`ecg5000`", "MTGNN, TCN", "1, 2", str(DRAWS), "9 test (every 10th)", "**not run**: ASTGCN, MSTGCN, LSTNet",
     ]  # fmt: skip
     solar = row_of(text, "table 4", link, "SOLAR")
     assert solar[3:] == ["", "", "", "", "", "**not run**: MTGNN, ASTGCN, MSTGCN, LSTNet, TCN"]
@@ -44,3 +44,18 @@ def test_data_that_the_paper_does_not_print_are_told_apart(tmp_path: Path) -> No
     assert ours[3:] == ["`ecg5000`", "none needed", "", str(DRAWS), "50 validation", ""]
     rounds = row_of(text, "appendix, figure on scalable search")
     assert rounds[4:] == ["none needed", "", str(DRAWS), "", ""]  # the search needs no model
+
+
+def test_each_draw_of_a_known_s_has_a_training_of_its_own(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-apriori", "ecg5000", "tcn")
+    text = section(report(tmp_path)["page"], HEADING)
+    assert row_of(text, "table 2", "[table-apriori](page/table-apriori.md)", "ECG5000")[5] == str(DRAWS)
+
+
+def test_the_gaps_of_table_7_have_a_row(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-weighting", "traffic-20", "tcn")
+    pages = report(tmp_path)
+    link = "[table-weighting](page/table-weighting.md)"
+    cells = row_of(section(pages["page"], HEADING), "table 8 (and the gaps of table 7)", link, "TRAFFIC")
+    assert cells[3:5] == ["`traffic-20`", "TCN"]
+    assert row_of(pages["table-weighting"], "", "UW")[9] == "0.82"  # the gap of RMSE in table 7

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from experiments.report.examples import gaps_of, report, row_of, section, write_record
+from experiments.report.examples import STEP, comparison, report, row_of, section, write_record
 from subcast.experiments.report.orders import (
     Quantity,
     agreeing_checks,
@@ -16,81 +16,98 @@ from subcast.experiments.report.orders import (
     nearer,
     order_verdict,
     quantities,
-    spread_of,
 )
 from subcast.experiments.report.records import read_records
 
 OLD, NEW = "ecg5000", "ecg5000-test-first"
 
 
-def quantity(published: float, old: tuple[float, ...], new: tuple[float, ...], model: str = "tcn") -> Quantity:
-    return Quantity(model, "Oracle, MAE", published, {OLD: old, NEW: new})
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "answer"),
-    [
-        ((3.3,), (3.6, 3.64), NEW),
-        ((3.68,), (3.6, 3.5), OLD),
-        ((3.6,), (3.6, 3.64), None),  # nearer by less than two trainings differ
-        ((3.8,), (3.6, 3.61), None),  # as far on the other side
-    ],
-)
-def test_the_nearer_order_must_differ_by_more_than_two_trainings(old, new, answer) -> None:
-    own = quantity(3.7, old, new)
-    assert nearer(own, [own]) == answer
-
-
-def test_a_single_training_takes_the_spread_of_another_model() -> None:
-    single, repeated = quantity(3.7, (3.5,), (3.6,), "lstnet"), quantity(3.7, (3.5,), (3.4, 3.7))
-    assert single.spread is None
-    assert spread_of(single, [single]) == 0.0
-    assert spread_of(single, [single, repeated]) == pytest.approx(0.3)
-    assert nearer(single, [single]) == NEW
-    assert nearer(single, [single, repeated]) is None
-    without_model = quantity(4.0, (3.8,), (4.04,), "")
-    assert nearer(without_model, [without_model, repeated]) == NEW
+def tallied(**gaps: float) -> dict:
+    """Figures with these gaps of MAE (in per cent), with tallies."""
+    shares = {name.replace("_", "-"): gap / 100 for name, gap in gaps.items()}
+    tallies = comparison({"oracle": 0.0} | shares).to_record(STEP)
+    return {"test_windows": 9, "tallies": {"15%": tallies}, "groups": {}}
 
 
 def write_both(folder: Path, experiment: str, model: str, gaps: dict[str, tuple[float, ...]], **others: float) -> None:
     for dataset, of_seeds in gaps.items():
         for seed, partial in enumerate(of_seeds):
-            measured = gaps_of(partial=partial, **others)
+            measured = tallied(partial=partial, **others)
             write_record(folder / "r", experiment, dataset, model, seed=seed, measured=measured)
 
 
-def test_numbers_of_both_orders_are_collected_and_counted(tmp_path: Path) -> None:
-    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (52.0,), NEW: (32.0, 33.0)})
+def quantity(published: float, old: float, new: float, noise: float = 0.0) -> Quantity:
+    """An error with these values in both orders, and with noise of its own in each."""
+    rng = np.random.default_rng(0)
+    samples = {OLD: old + noise * rng.standard_normal(1000), NEW: new + noise * rng.standard_normal(1000)}
+    return Quantity("tcn", "Oracle, MAE", published, {OLD: (old,), NEW: (new,)}, samples, 20)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "noise", "answer"),
+    [
+        (3.3, 3.6, 0.02, NEW),
+        (3.68, 3.5, 0.02, OLD),
+        (3.6, 3.64, 0.1, None),  # nearer by less than chance
+        (3.8, 3.6, 0.001, None),  # as far on the other side
+    ],
+)
+def test_the_nearer_order_must_differ_by_more_than_chance(old, new, noise, answer) -> None:
+    own = quantity(3.7, old, new, noise)
+    assert own.difference == pytest.approx(100 * (abs(new - 3.7) - abs(old - 3.7)) / 3.7)
+    expected = [
+        100 * (abs(b - 3.7) - abs(a - 3.7)) / 3.7 for a, b in zip(own.samples[OLD], own.samples[NEW], strict=True)
+    ]
+    np.testing.assert_allclose(own.differences, expected)
+    lower, upper = sorted(expected)[24], sorted(expected)[975]
+    assert (answer is None) == (lower <= 0 <= upper)
+    assert nearer(own.difference, own.differences) == answer
+
+
+def test_errors_in_both_orders_are_collected_and_counted(tmp_path: Path) -> None:
+    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (60.0,), NEW: (32.0, 33.0)})
     all_records = read_records(tmp_path / "r")[0]
     by_name = {quantity.what: quantity for quantity in quantities(all_records)}
-    assert set(by_name) == {
-        "Oracle, MAE", "Oracle, RMSE", "Partial, MAE", "Partial, RMSE", "Partial, gap of MAE, %",
-        "Partial, gap of RMSE, %",
-    }  # fmt: skip
-    gap = by_name["Partial, gap of MAE, %"]
-    assert gap.published == 33.15
-    assert gap.ours[NEW] == pytest.approx((32, 33), abs=0.3)
-    assert nearer(gap, list(by_name.values())) == NEW
-    assert nearer(by_name["Oracle, MAE"], list(by_name.values())) is None  # the same in both
+    assert set(by_name) == {"Oracle, MAE", "Oracle, RMSE", "Partial, MAE", "Partial, RMSE"}
+    partial = by_name["Partial, MAE"]
+    assert partial.published == 4.94
+    assert partial.spread == pytest.approx(max(partial.ours[NEW]) - min(partial.ours[NEW]))
+    assert nearer(partial.difference, partial.differences) == NEW
+    assert nearer(by_name["Oracle, MAE"].difference, by_name["Oracle, MAE"].differences) is None  # the same in both
+    means = [np.mean([abs(np.mean(q.ours[d]) / q.published - 1) for q in by_name.values()]) for d in (NEW, OLD)]
     text = order_verdict(all_records)
-    assert text.startswith("Of 6 published numbers that were measured in both orders (TCN), ")
+    assert text.startswith("The 4 published errors that were measured in both orders (TCN) are ")
+    assert (
+        f"are {100 * means[0]:.1f} % from ours on average with the test rows first, and {100 * means[1]:.1f} %" in text
+    )
+    assert f"training rows first: {100 * (means[0] - means[1]):+.1f} [" in text
+    assert "One at a time, 2 are nearer with the test rows first, 0 with the training rows first, and 2 could" in text
     assert "the paper has the **test rows first** (`ecg5000-test-first`)." in text
     assert text.endswith(" Not measured in both orders: MTGNN, ASTGCN, MSTGCN, LSTNet.")
 
 
 def test_the_other_order_can_win_and_neither_may(tmp_path: Path) -> None:
-    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (33.0,), NEW: (52.0,)})
+    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (33.0,), NEW: (60.0,)})
     assert "the paper has the **training rows first**" in order_verdict(read_records(tmp_path / "r")[0])
     write_both(tmp_path, "table-oracle-partial", "tcn", {NEW: (33.0,)})
     assert "The numbers do not decide" in order_verdict(read_records(tmp_path / "r")[0])
 
 
+def test_a_decision_that_rests_on_one_model_says_so(tmp_path: Path) -> None:
+    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (60.0,), NEW: (33.0,)})
+    write_both(tmp_path, "table-oracle-partial", "mtgnn", {OLD: (13.0,), NEW: (13.0,)})
+    assert "The interval contains 0 without TCN (+0.0 [+0.0, +0.0])." in order_verdict(read_records(tmp_path / "r")[0])
+    write_both(tmp_path, "table-oracle-partial", "mtgnn", {OLD: (40.0,), NEW: (13.0,)})
+    assert "That stays so without any one of them." in order_verdict(read_records(tmp_path / "r")[0])
+
+
 def test_only_equal_draws_and_windows_are_compared(tmp_path: Path) -> None:
     write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (52.0,), NEW: (32.0,)})
-    path = write_record(tmp_path / "r", "table-oracle-partial", NEW, "tcn", measured=gaps_of(partial=32.0))
+    path = write_record(tmp_path / "r", "table-oracle-partial", NEW, "tcn", measured=tallied(partial=32.0))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"every": 3}))
     all_records = read_records(tmp_path / "r")[0]
     assert quantities(all_records) == []
+    assert agreeing_checks(all_records, "tcn") == {}
     assert order_verdict(all_records) == "No model was measured in both orders yet."
 
 
@@ -100,36 +117,36 @@ def test_the_neighbor_forecast_needs_no_model(tmp_path: Path) -> None:
     mae, rmse = [quantity for quantity in collected if not quantity.model]
     assert (mae.what, rmse.what) == ("nearest-neighbor forecast, MAE", "nearest-neighbor forecast, RMSE")
     assert (mae.published, rmse.published) == pytest.approx((4.0, 6.6), abs=0.01)  # what the paper's table 6 implies
-    own = [quantity.what for quantity in collected if quantity.model == "lstnet"]
-    assert own.count("nearest-neighbor forecast, gap of MAE, %") == 1
+    assert {quantity.what for quantity in collected if quantity.model} == {
+        "Oracle, MAE", "Oracle, RMSE", "Partial, MAE", "Partial, RMSE",
+    }  # fmt: skip
 
 
 def test_agreement_is_counted_for_experiments_in_both_orders(tmp_path: Path) -> None:
-    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (52.0,), NEW: (33.0, 52.0)})
-    write_record(tmp_path / "r", "table-main", OLD, "tcn", measured=gaps_of(partial=33, fdw=1))  # in one order only
+    write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (60.0,), NEW: (33.0, 33.1)})
+    write_record(tmp_path / "r", "table-main", OLD, "tcn", measured=tallied(partial=33, fdw=1))  # in one order only
     all_records = read_records(tmp_path / "r")[0]
     counts = agreeing_checks(all_records, "tcn")
-    (old,), (first, second) = counts[OLD], counts[NEW]
-    assert old == second
-    assert first[0] > second[0]
-    assert {every for _, every in (old, first, second)} == {6}
-    text = f"{first[0]} of 6 with the test rows first, {old[0]} of 6 with the training rows first."
-    assert like_for_like(all_records).endswith(text)  # the second training is not counted again
+    assert [every for _, every in counts.values()] == [6, 6]
+    assert counts[NEW][0] > counts[OLD][0]
+    text = f"{counts[NEW][0]} of 6 with the test rows first, {counts[OLD][0]} of 6 with the training rows first."
+    assert like_for_like(all_records).endswith(text)
     assert text in section(report(tmp_path)["page"], "## In short")
 
 
 def test_the_pages_show_both_orders_and_what_trainings_move(tmp_path: Path) -> None:
-    write_both(tmp_path, "table-row-order", "tcn", {OLD: (52.0,), NEW: (32.0, 36.0)}, neighbor_forecast=15)
+    write_both(tmp_path, "table-row-order", "tcn", {OLD: (60.0,), NEW: (32.0, 36.0)}, neighbor_forecast=15)
     pages = report(tmp_path)
     orders = section(pages["page"], "## ECG5000: which order of rows?")
-    assert row_of(orders, "without a model")
+    assert row_of(orders, "without a model")[1] == "2"
+    assert row_of(orders, "TCN")[5] == "test rows first"
     assert "trainings of TCN that differ in their seed alone: Oracle, MAE by 0.00; Partial, MAE by 0." in orders
-    assert re.search(r"Partial, gap of MAE by (3\.[89]|4\.[01])\d points;", orders)
     text = pages["table-row-order"]
-    cells = row_of(section(text, "## Every number in both orders"), "TCN", "Partial, gap of MAE, %")
-    assert cells[2] == "33.15"
-    assert cells[3].count(",") == 1  # two trainings
+    cells = row_of(section(text, "## Every error in both orders"), "TCN", "Partial, MAE")
+    assert cells[2:4] == ["6", "4.94"]
+    assert cells[4].count(",") == 1  # two trainings
     assert cells[-1] == "test rows first"
-    moved = row_of(section(text, "## What another training moves"), "TCN", "Partial, gap of MAE, %")
-    assert float(moved[2]) == pytest.approx(4, abs=0.3)
-    assert float(moved[3]) == pytest.approx(-18, abs=0.5)
+    moved = row_of(section(text, "## What another training moves"), "TCN", "Partial, MAE")
+    first, second = (float(value) for value in cells[4].split(","))
+    assert float(moved[2]) == pytest.approx(second - first, abs=0.011)
+    assert float(moved[3]) == pytest.approx((first + second) / 2 - float(cells[5]), abs=0.011)

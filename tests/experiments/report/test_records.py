@@ -112,3 +112,9 @@ def test_a_record_without_tallies_keeps_its_stored_intervals(tmp_path: Path) -> 
     assert record.methods["fdw"]["mae_gap_interval"] == [-1.0, 7.0]
     ranks = load_one(tmp_path, "figure-reciprocal-rank", "ecg5000", "")
     assert not ranks.has_stored_intervals  # it has no gap at all
+
+
+def test_ways_to_set_ranges_have_one_spelling(tmp_path: Path) -> None:
+    measured = {"neighbors": [1], "tables": {"tenth neighbour, all x 2": {"rounds": [1.0], "compared": [0.1]}}}
+    record = load_one(tmp_path, "figure-rounds", "ecg5000", "", measured)
+    assert list(record.figures["tables"]) == ["tenth neighbor, all x 2"]

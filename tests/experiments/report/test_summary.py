@@ -45,16 +45,16 @@ def test_other_methods_are_counted_by_name(tmp_path: Path) -> None:
     write_record(tmp_path / "r", "table-main", "ecg5000", "tcn", measured=measured)
     page = report(tmp_path)["page"]
     text = section(page, "## Other methods, by name")
-    assert row_of(text, "linear, per variable")[1:] == ["1", "1", "0", "0", "1", "0", "0"]
-    assert row_of(text, "last value")[1:] == ["1", "0", "1", "0", "0", "1", "0"]
-    assert row_of(text, "Partial")[1:] == ["1", "0", "1", "0", "0", "1", "0"]
+    assert row_of(text, "linear, per variable")[1:] == ["1", "1", "1", "0", "0", "1", "0", "0"]
+    assert row_of(text, "last value")[1:] == ["1", "1", "0", "1", "0", "0", "1", "0"]
+    assert row_of(text, "Partial")[1:] == ["1", "1", "0", "1", "0", "0", "1", "0"]
     cells = row_of(text, "[table-main](page/table-main.md)", "ecg5000 TCN", "15%", "linear, per variable")
     rows = measured["groups"]["15%"]
     assert cells[4].startswith(f"**{rows['linear']['mae']:.2f} against {rows['subcast']['mae']:.2f} (-")
     short = section(page, "## In short")
-    assert "beat the default of `subcast` somewhere: linear, per variable on ecg5000 TCN in MAE (-" in short
+    assert "beat the default of `subcast` somewhere: linear, per variable on ecg5000 in MAE beside TCN (-" in short
     assert "nowhere beat it: last value ([by name]" in short
-    assert " of 4 comparisons" not in page
+    assert "8 comparisons are made, and none is corrected for their number" in text
 
 
 def test_the_papers_method_is_named_where_it_is_significantly_better(tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ def test_the_main_table_has_published_numbers_and_the_best_simple_method(tmp_pat
     write_record(tmp_path / "r", "table-main", "clouds", "tcn", measured=gaps_of(partial=9, fdw=3))
     text = section(report(tmp_path)["page"], "## The main results")
     gap = {name: f"{row['mae_gap']:.1f}" for name, row in measured["groups"]["15%"].items()}
-    assert row_of(text, "`ecg5000`", "TCN")[4:] == [
+    assert row_of(text, "`ecg5000`", "TCN")[5:] == [
         "3.71", gap["partial"], "33.1", gap["fdw"], "1.1", gap["subcast"], f"linear, per variable {gap['linear']}",
     ]  # fmt: skip
-    assert row_of(text, "`clouds`", "TCN")[4] == "(4.70)"
+    assert row_of(text, "`clouds`", "TCN")[5] == "(4.70)"
 
 
 def test_days_of_the_default_are_told_apart(tmp_path: Path) -> None:
@@ -137,3 +137,28 @@ def test_records_without_tallies_are_counted(tmp_path: Path) -> None:
     assert line in report(tmp_path)["runs"]
     write_record(tmp_path / "r", "table-main", "ecg5000", "tcn", measured=measured)
     assert "tallies" not in report(tmp_path)["runs"]
+
+
+def test_models_without_a_part_in_the_default_are_named(tmp_path: Path) -> None:
+    for model, subcast in (("tcn", 2.0), ("lstnet", 2.0), ("mtgnn", 3.0)):
+        write_record(tmp_path / "r", "table-main", "ecg5000", model, measured=gaps_of(partial=9, subcast=subcast))
+    text = section(report(tmp_path)["page"], "## The main results")
+    assert "no part in the default's forecasts, which are the same, for each of: `ecg5000` LSTNet, TCN." in text
+
+
+def test_the_order_that_is_not_the_papers_counts_only_alone(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-oracle-partial", "ecg5000", "tcn", measured=gaps_of(partial=9))
+    short = section(report(tmp_path)["page"], "## In short")
+    assert "1 of them could be tested on ECG5000 with its training rows first alone." in short
+    write_record(tmp_path / "r", "table-oracle-partial", "ecg5000-test-first", "tcn", measured=gaps_of(partial=9))
+    assert "could be tested on ECG5000" not in section(report(tmp_path)["page"], "## In short")
+
+
+def test_further_trainings_are_no_cells(tmp_path: Path) -> None:
+    for seed, fdw in enumerate((3.0, 30.0)):
+        measured = gaps_of(partial=9, fdw=fdw, subcast=2)
+        write_record(tmp_path / "r", "table-main", "ecg5000", "tcn", seed=seed, measured=measured)
+    page = report(tmp_path)["page"]
+    line = next(line for line in page.splitlines() if line.startswith("- The paper's method (FDW): gap of MAE +3.0"))
+    assert "(1 cell)" in line
+    assert row_of(section(page, "## Other methods, by name"), "FDW")[1:3] == ["1", "1"]

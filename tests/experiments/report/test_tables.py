@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.report.examples import errors, gaps_of, load_one, row_of
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.tables import TABLES, make_tables, markdown_table
+from subcast.experiments.report.tables import TABLES, make_tables, markdown_table, windows_text
 
 
 def test_table_shows_both_and_the_difference_on_the_same_data_only(tmp_path: Path) -> None:
@@ -62,3 +63,26 @@ def test_clusters_are_described(pages: dict[str, str]) -> None:
         text = pages[name]
         assert "DBSCAN finds 11 clusters (radius 0.250, at least 3 variables; sizes 2, 2," in text
         assert "on average 2.0 instead of 1 (5 draws)." in text
+
+
+def test_windows_that_are_left_out_are_named(tmp_path: Path) -> None:
+    record = load_one(tmp_path, "table-main", "ecg5000", "tcn")
+    assert windows_text([record], "test") == "100 test windows (every 10th)"
+    assert windows_text([replace(record, every=1)], "test") == "100 test windows"
+    thin = replace(record, every=4, figures={**record.figures, "test_windows": 249})
+    assert windows_text([record, thin], "test") == "100 to 249 test windows (every 4th or every 10th)"
+    ranks = load_one(tmp_path, "figure-reciprocal-rank", "ecg5000", "")
+    assert windows_text([ranks], "validation") == "50 validation windows"
+
+
+def test_clusters_of_other_draws_have_a_sentence_of_their_own(tmp_path: Path) -> None:
+    first = load_one(tmp_path, "table-correlated", "clouds", "mtgnn")
+    widened = {**first.figures["clusters"], "widened_draws": dict.fromkeys(first.groups, 0) | {"1": 3}}
+    other = replace(first, model="tcn", draws=20, figures={**first.figures, "clusters": widened})
+    alike = replace(first, model="lstnet")
+    text = make_tables("errors", "table-correlated", [first, alike, other])
+    assert text.count("DBSCAN finds 11 clusters") == 2
+    assert "With 6 draws of S: DBSCAN" in text
+    assert "With 20 draws of S: DBSCAN" in text
+    assert "2.0 instead of 1 (3 draws)" in text
+    assert "With 6 draws" not in make_tables("errors", "table-correlated", [first, alike])

@@ -1,20 +1,19 @@
-"""Check our numbers against the published ones: sizes of gaps, errors, the order of methods, facts of datasets."""
+"""Check our numbers against the published ones: sizes of gaps and errors, the order of methods, facts of datasets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from scipy import stats
-
-from subcast.comparison import LEAST_DRAWS
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import METHODS, ORDERS, PAPER_DATASETS, AllRecords, Record, published_number
+from subcast.experiments.report.uncertainty import Beside, Spreads, beside_published, cells, training_spreads
 from subcast.experiments.report.verdicts import is_better, overall_answer
 
-GAP_TOLERANCE = 2.0  # points: about half the width of our intervals of small gaps
 FACTS = ("steps", "variables", "lookback", "horizon")
+GAP, ERROR, ORDER, FACT = "gap", "error", "order of methods", "facts of the dataset"
+"""Kinds of checks."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +23,15 @@ class PaperCheck:
     Parameters
     ----------
     kind
-        "gap within 2 points", "error in its 95 % interval", "order of methods" or "facts of the dataset"
+        GAP, ERROR, ORDER or FACT
     cell, what
         the cell, and what was checked
     agrees
         whether ours agrees with the paper
     numbers
         both numbers as text
+    beside
+        both numbers of a gap or an error, with how far they may be apart by chance
     """
 
     kind: str
@@ -38,15 +39,35 @@ class PaperCheck:
     what: str
     agrees: bool
     numbers: str
+    beside: Beside | None = None
 
 
-def paper_checks(records: Sequence[Record]) -> list[PaperCheck]:
-    """Return every check of the records of an experiment that are of the paper's own dataset."""
+def paper_checks(records: Sequence[Record], all_records: AllRecords) -> list[PaperCheck]:
+    """Return every check of some records that are of the paper's own dataset, one for each published number.
+
+    Sizes are those of the mean over the trainings of a model, orders of methods those of its first training.
+
+    Parameters
+    ----------
+    records
+        the records to check
+    all_records
+        those of all experiments, which say how far trainings are apart
+    """
+    spreads = training_spreads(all_records)
     checks: list[PaperCheck] = []
-    for record in records:
-        if record.dataset in PAPER_DATASETS:
-            checks += [*_gap_checks(record), *_error_checks(record), *_order_checks(record), *_fact_checks(record)]
+    for trainings in cells(record for record in records if record.dataset in PAPER_DATASETS):
+        checks += [*_size_checks(trainings, spreads), *_order_checks(trainings[0]), *_fact_checks(trainings[0])]
     return checks
+
+
+def agreeing_with_no_gap(checks: Sequence[PaperCheck], method: str = "fdw") -> tuple[int, int, int] | None:
+    """Return how many gaps of a method agree, how many would if all of ours were 0, and how many there are."""
+    own = [check.beside for check in checks if check.kind == GAP and check.what.startswith(f"{METHODS[method]}, gap")]
+    beside = [one for one in own if one is not None]
+    if not beside:
+        return None
+    return sum(one.agree for one in beside), sum(replace(one, ours=0.0).agree for one in beside), len(beside)
 
 
 def agreement(checks: Sequence[PaperCheck]) -> str:
@@ -60,11 +81,11 @@ def agreement(checks: Sequence[PaperCheck]) -> str:
     return "; ".join(f"{kind}: {sum(agrees)} of {len(agrees)}" for kind, agrees in by_kind.items())
 
 
-def agreement_by_order(records: Sequence[Record]) -> str:
+def agreement_by_order(records: Sequence[Record], all_records: AllRecords) -> str:
     """Count the checks that agree by kind, for each order of ECG5000's rows that has records."""
     texts = []
     for dataset, order in ORDERS.items():
-        counts = agreement(paper_checks([record for record in records if record.dataset == dataset]))
+        counts = agreement(paper_checks([record for record in records if record.dataset == dataset], all_records))
         if counts:
             texts.append(f"ECG5000 with {order}: {counts}")
     return "; ".join(texts)
@@ -98,35 +119,20 @@ def _is_repeated(record: Record, method: str) -> bool:
     return method in ("oracle", "partial") and record.experiment not in ("table-oracle-partial", "table-correlated")
 
 
-def _gap_checks(record: Record) -> Iterator[PaperCheck]:
-    """Check gaps against the published ones; a number that the paper repeats in another table is checked once."""
+def _size_checks(trainings: Sequence[Record], spreads: Spreads) -> Iterator[PaperCheck]:
+    """Check errors and gaps; a number that the paper repeats in another table is checked once."""
+    record = trainings[0]
+    cell = f"{record.label}, {len(trainings)} trainings" if len(trainings) > 1 else record.label
     for group, method in _groups_and_methods(record):
-        for metric in ("mae", "rmse"):
-            if _is_repeated(record, method):
-                continue
-            published = published_number(record, method, f"delta_{metric}", group, own=True)
-            if published is not None:
-                gap = record.groups[group][method][f"{metric}_gap"]
-                what = f"{METHODS.get(method, method)}, gap of {metric.upper()}"
-                numbers = f"{gap:.2f} %, published {published.mean:.2f} %"
-                agrees = abs(gap - published.mean) <= GAP_TOLERANCE
-                yield PaperCheck("gap within 2 points", record.label, what, agrees, numbers)
-
-
-def _error_checks(record: Record) -> Iterator[PaperCheck]:
-    """Check errors against the published means, within the 95 % interval of our mean over draws of S."""
-    for group, method in _groups_and_methods(record):
-        for metric in ("mae", "rmse"):
-            if _is_repeated(record, method):
-                continue
-            published = published_number(record, method, metric, group, own=True)
-            row = record.groups[group][method]
-            if published is not None and row["draws"] >= LEAST_DRAWS:
-                error = row[f"{metric}_deviation"] / row["draws"] ** 0.5
-                agrees = abs(row[metric] - published.mean) <= stats.t.ppf(0.975, row["draws"] - 1) * error
-                numbers = f"{row[metric]:.2f} ± {error:.2f} (standard error), published {published.mean:.2f}"
-                what = f"{METHODS.get(method, method)}, {metric.upper()}"
-                yield PaperCheck("error in its 95 % interval", record.label, what, bool(agrees), numbers)
+        for figure in () if _is_repeated(record, method) else ("mae", "rmse", "mae_gap", "rmse_gap"):
+            beside = beside_published(trainings, method, figure, group, spreads)
+            if beside is not None:
+                metric, is_gap = figure.removesuffix("_gap").upper(), figure.endswith("gap")
+                unit, off = (" %", "points") if is_gap else ("", "")
+                numbers = f"{beside.ours:.2f}{unit}, published {beside.published:.2f}{unit}"
+                numbers += f" (may be {beside.allowed:.2f} {off}".rstrip() + " apart by chance)"
+                what = f"{METHODS.get(method, method)}, {'gap of ' if is_gap else ''}{metric}"
+                yield PaperCheck(GAP if is_gap else ERROR, cell, what, beside.agree, numbers, beside)
 
 
 def _order_checks(record: Record) -> Iterator[PaperCheck]:
@@ -148,7 +154,7 @@ def _order_checks(record: Record) -> Iterator[PaperCheck]:
             what = f"{METHODS.get(first, first)} and {METHODS.get(second, second)}"
             numbers = f"{ours:.2f} and {our_other:.2f} %, published {theirs:.2f} and {their_other:.2f} %"
             agrees = (ours < our_other) == (theirs < their_other)
-            yield PaperCheck("order of methods", record.label, what, agrees, numbers)
+            yield PaperCheck(ORDER, record.label, what, agrees, numbers)
 
 
 def _fact_checks(record: Record) -> Iterator[PaperCheck]:
@@ -157,4 +163,4 @@ def _fact_checks(record: Record) -> Iterator[PaperCheck]:
         if published is not None and fact in record.figures:
             ours = record.figures[fact]
             numbers = f"{ours:,}, published {published.mean:,.0f}"
-            yield PaperCheck("facts of the dataset", record.label, fact, ours == published.mean, numbers)
+            yield PaperCheck(FACT, record.label, fact, ours == published.mean, numbers)

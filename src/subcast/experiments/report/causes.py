@@ -12,7 +12,7 @@ import numpy as np
 
 from subcast.comparison import Comparison
 from subcast.experiments.published import find_one
-from subcast.experiments.report.records import MODELS, ORDERS, ORIGINALS
+from subcast.experiments.report.records import MODELS, ORDERS, ORIGINALS, OTHER_ORDER
 from subcast.experiments.report.tables import gap_text, markdown_table
 from subcast.experiments.summaries import summarize_pairs
 from subcast.names import plural
@@ -23,11 +23,13 @@ AS_RUN = "as in the experiments"
 
 @dataclass(frozen=True)
 class Published:
-    """Errors of Oracle and Partial of a model in table 1 with the gap of MAE, and the gap of FDW in table 4."""
+    """Errors of Oracle and Partial of a model in table 1 with the gaps, and the gap of FDW's MAE in table 4."""
 
     oracle: float
     partial: float
     gap: float
+    oracle_rmse: float
+    rmse_gap: float
     fdw_gap: float
 
 
@@ -57,18 +59,29 @@ class CauseRecord:
     def published(self) -> Published:
         """What the paper prints."""
         cell = {"experiment": "table-oracle-partial", "dataset": ORIGINALS[self.dataset], "model": self.model}
-        oracle, partial = (find_one(**cell, setting=name, metric="mae").mean for name in ("oracle", "partial"))
-        gap = find_one(**cell, setting="partial", metric="delta_mae").mean
-        fdw = find_one(**{**cell, "experiment": "table-main"}, setting="fdw", metric="delta_mae").mean
-        return Published(*(float(number) for number in (oracle, partial, gap, fdw)))
+        wanted = [("oracle", "mae"), ("partial", "mae"), ("partial", "delta_mae")]
+        wanted += [("oracle", "rmse"), ("partial", "delta_rmse")]
+        numbers = [find_one(**cell, setting=setting, metric=metric).mean for setting, metric in wanted]
+        numbers.append(find_one(**{**cell, "experiment": "table-main"}, setting="fdw", metric="delta_mae").mean)
+        return Published(*map(float, numbers))
 
-    def explains(self, name: str) -> bool:
+    @property
+    def tried(self) -> list[str]:
+        """Names of the changes that differ from the model as it was run, each kind of forecast once."""
+        distinct: dict[tuple[str, ...], str] = {}
+        for name, change in self.changes.items():
+            distinct.setdefault(tuple(f"{gap:.4g}" for gap in change["gap_by_draw"]), name)
+        return [name for name in distinct.values() if name != AS_RUN]
+
+    def explains(self, name: str, metric: str = "mae") -> bool:
         """Return whether the published gap lies in the interval of a change, where it does not as the model was run."""
-        return AS_RUN in self.changes and self._covers(name) and not self._covers(AS_RUN)
+        return AS_RUN in self.changes and self.covers(name, metric) and not self.covers(AS_RUN, metric)
 
-    def _covers(self, name: str) -> bool:
-        interval = self.changes[name]["partial"].get("mae_gap_interval")
-        return bool(interval) and interval[0] <= self.published.gap <= interval[1]
+    def covers(self, name: str, metric: str = "mae") -> bool:
+        """Return whether the published gap lies in the interval of a change."""
+        interval = self.changes[name]["partial"].get(f"{metric}_gap_interval")
+        published = self.published.gap if metric == "mae" else self.published.rmse_gap
+        return bool(interval) and interval[0] <= published <= interval[1]
 
 
 def read_causes(folder: Path) -> list[CauseRecord]:
@@ -90,15 +103,31 @@ def _with_rows(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def causes_sentence(records: Sequence[CauseRecord]) -> str:
-    """Return in a sentence how many changes were tried, and which bring Partial's gap to the published one."""
-    tried = [(record, name) for record in records for name in record.changes if name != AS_RUN]
+    """Return in a sentence how many changes were tried, and which bring Partial's gap to the published one.
+
+    Those in the order of rows that is not the paper's are named only where there are no others.
+    """
+    records = [record for record in records if record.dataset != OTHER_ORDER] or list(records)
+    tried = [(record, name) for record in records for name in record.tried]
     if not tried:
         return ""
-    explaining = [f"{name} ({record.label})" for record, name in tried if record.explains(name)]
-    text = f"{plural(len(tried), 'change')} tried as a cause of what Partial loses ([tested causes](#causes)): "
+    datasets = " and ".join(f"`{dataset}`" for dataset in dict.fromkeys(record.dataset for record in records))
+    covered = [MODELS[record.model] for record in records if AS_RUN in record.changes and record.covers(AS_RUN)]
+    explaining = [
+        f"{name} ({MODELS[record.model]}{_in_rmse_too(record, name)})"
+        for record, name in tried
+        if record.explains(name)
+    ]
+    text = f"Partial's gap of MAE on {datasets} ([tested causes](#causes)): "
+    text += f"the published one is in the 95 % interval of ours for {', '.join(covered) or 'no model'}. "
+    text += f"Of {plural(len(tried), 'change')} tried as a cause, "
     if not explaining:
-        return text + "none brings the published gap into the 95 % interval of ours where it was outside."
-    return text + f"the published gap is in the 95 % interval of ours with {', '.join(explaining)}."
+        return text + "none brings it there for another model."
+    return text + f"these bring it there for another model: {', '.join(explaining)}."
+
+
+def _in_rmse_too(record: CauseRecord, name: str) -> str:
+    return ", in RMSE too" if record.covers(name, "rmse") else ", but not in RMSE"
 
 
 def causes_page(records: Sequence[CauseRecord], texts: Mapping[str, str]) -> Iterator[str]:
@@ -149,8 +178,9 @@ def _table(record: CauseRecord) -> str:
         )
     published = record.published
     numbers = [f"{number:.2f}" for number in (published.oracle, published.partial, published.gap)]
+    rmse = [f"{number:.2f}" for number in (published.oracle_rmse, published.rmse_gap)]
     fdw = f"{published.fdw_gap:.2f}" if any("fdw" in change for change in record.changes.values()) else ""
-    rows.append(["*published*", "", "", *numbers, "", "", "", fdw])
+    rows.append(["*published*", "", "", *numbers, "", *rmse, fdw])
     windows = next(iter(record.changes.values()))["test_windows"]
     columns = ["change", "what differs", "model", "Oracle, MAE", "Partial, MAE", "gap of MAE, %"]
     columns += ["median gap of the draws, %", "Oracle, RMSE", "gap of RMSE, %", "FDW, gap of MAE, %"]

@@ -11,11 +11,11 @@ from subcast.experiments.report.orders import order_details, order_summary
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import METHODS, MODELS, AllRecords, Record
 from subcast.experiments.report.tables import make_tables, markdown_table
-from subcast.experiments.report.verdicts import Claim, Outcome, cells_of_paper, overall_answer, verdict
+from subcast.experiments.report.verdicts import Claim, Outcome, cells_of_paper, counted, overall_answer, verdict
 
 _MOST_CELLS = 4  # cells named where a claim does not hold
-Cells = Set[tuple[str, str]]
-"""Datasets and models."""
+Cells = Set[tuple[str, str, str]]
+"""Datasets, models and variants of trainings."""
 
 
 def experiment_page(
@@ -32,7 +32,7 @@ def experiment_page(
     figure_link
         path of its picture from the page; None for none
     trained
-        datasets and models of the trainings that are recorded
+        datasets, models and variants of the trainings that are recorded
     """
     records = all_records[experiment.name]
     yield f"# {experiment.title}"
@@ -50,7 +50,7 @@ def experiment_page(
     yield from _left_out(records)
     if experiment.name == "table-row-order":
         yield from order_details(all_records)
-    if _claims(experiment, all_records) or paper_checks(records):
+    if _claims(experiment, all_records) or paper_checks(records, all_records):
         yield from _agreeing(experiment, all_records)
         yield from _differing(experiment, all_records)
     yield f"## Why\n\n{texts['why'][experiment.name]}"
@@ -63,7 +63,7 @@ def experiment_verdict(experiment: Experiment, all_records: AllRecords) -> str:
     records = all_records[experiment.name]
     if not records:
         return f"not run yet: `subcast reproduce {experiment.name}`"
-    verdicts = [agreement_by_order(records), claims_summary(experiment.name, all_records)]
+    verdicts = [agreement_by_order(records, all_records), claims_summary(experiment.name, all_records)]
     return "; ".join(text for text in verdicts if text) or "recorded; nothing to compare with the paper"
 
 
@@ -76,9 +76,20 @@ def claim_text(claim: Claim) -> str:
 def count_cells(experiment: Experiment, records: Sequence[Record], trained: Cells) -> str:
     """Return how many cells are recorded, of those whose model is trained or that need none."""
     recorded = {(record.dataset, record.model) for record in records}
-    declared = {(cell.dataset, cell.model) for cell in experiment.cells("quick")}
-    possible = {cell for cell in declared if not cell[1] or cell in trained or cell in recorded}
-    return f"{len(recorded & declared)} of {len(possible)}"
+    declared = _declared(experiment, trained)
+    possible = {cell for cell, ready in declared.items() if ready or cell in recorded}
+    return f"{len(recorded & set(declared))} of {len(possible)}"
+
+
+def _declared(experiment: Experiment, trained: Cells) -> dict[tuple[str, str], bool]:
+    """Return the cells of an experiment, and whether every model that a cell needs is trained."""
+    methods = {method["name"] for method in experiment.options.get("methods", ())}
+    variants = [experiment.options.get("variant", ""), *(["identity"] if "identity" in methods else [])]
+    cells = dict.fromkeys((cell.dataset, cell.model) for cell in experiment.cells("quick"))
+    return {
+        (dataset, model): not model or all((dataset, model, variant) in trained for variant in variants)
+        for dataset, model in cells
+    }
 
 
 def _place(paper: str) -> str:
@@ -92,11 +103,11 @@ def _claims(experiment: Experiment, all_records: AllRecords) -> list[tuple[Claim
 def _agreeing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
     """Yield the claims that hold, and the numbers that agree."""
     lines = [
-        f"- {claim_text(claim)} **{verdict(outcomes).capitalize()}.**"
+        f"- {claim_text(claim)} **{verdict(outcomes).capitalize()}**{_holding(outcomes)}."
         for claim, outcomes in _claims(experiment, all_records)
-        if overall_answer(outcomes) in ("yes", "in part")
+        if any(outcome.holds for outcome in counted(outcomes))
     ]
-    checks = [check for check in paper_checks(all_records[experiment.name]) if check.agrees]
+    checks = [check for check in paper_checks(all_records[experiment.name], all_records) if check.agrees]
     lines += [f"- {check.cell}, {check.what}: {check.numbers}." for check in checks]
     yield "## What agrees with the paper"
     yield "\n".join(lines) or "Nothing that the paper prints or says could be confirmed here."
@@ -112,7 +123,7 @@ def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]
     ]
     checks = [
         [check.cell, check.kind, check.what, check.numbers]
-        for check in paper_checks(all_records[experiment.name])
+        for check in paper_checks(all_records[experiment.name], all_records)
         if not check.agrees
     ]
     if claims:
@@ -123,9 +134,18 @@ def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]
         yield "Nothing that was compared."
 
 
+def _holding(outcomes: Sequence[Outcome]) -> str:
+    """Return the cells where a claim holds, the first few by name, if it does not hold in all."""
+    if overall_answer(outcomes) == "yes" and all(outcome.holds for outcome in counted(outcomes)):
+        return ""
+    holding = [outcome.cell for outcome in counted(outcomes) if outcome.holds]
+    more = f" and {len(holding) - _MOST_CELLS} more" if len(holding) > _MOST_CELLS else ""
+    return f": {', '.join(holding[:_MOST_CELLS])}{more}"
+
+
 def _failing(outcomes: Sequence[Outcome]) -> str:
     """Return the cells where a claim does not hold, the first few by name."""
-    failing = [f"{outcome.cell} ({outcome.evidence})" for outcome in outcomes if outcome.holds is False]
+    failing = [f"{outcome.cell} ({outcome.evidence})" for outcome in counted(outcomes) if outcome.holds is False]
     more = f"; and {len(failing) - _MOST_CELLS} more" if len(failing) > _MOST_CELLS else ""
     return "; ".join(failing[:_MOST_CELLS]) + more
 
@@ -152,8 +172,8 @@ def _run(experiment: Experiment, records: Sequence[Record], trained: Cells) -> I
         f"`{records[0].command}`."
     )
     recorded = {(record.dataset, record.model) for record in records}
-    declared = dict.fromkeys((cell.dataset, cell.model) for cell in experiment.cells("quick"))
-    ready = [cell for cell in declared if cell not in recorded and (not cell[1] or cell in trained)]
+    declared = _declared(experiment, trained)
+    ready = [cell for cell in declared if cell not in recorded and declared[cell]]
     if ready:
         yield f"Not run yet: {_cells_text(ready)}; `subcast reproduce {experiment.name}` runs the missing cells."
     untrained = [cell for cell in declared if cell not in recorded and cell not in ready]

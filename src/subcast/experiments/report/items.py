@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from subcast.experiments.declaration import Experiment, load_experiments
 from subcast.experiments.published import load_published
 from subcast.experiments.report.records import MODELS, ORIGINALS, AllRecords, Record
-from subcast.experiments.report.tables import markdown_table
+from subcast.experiments.report.tables import markdown_table, windows_text
 
 _COLUMNS = (
     "in the paper", "page", "the paper's data", "our data", "models", "trainings of each", "draws of S", "windows",
@@ -53,7 +53,10 @@ def printed_models(experiment: str) -> dict[str, list[str]]:
     ({'solar': []}, {})
     """
     rows = load_published()
-    rows = rows[rows["experiment"] == _PRINTED_WITH.get(experiment, experiment)]
+    own = rows["experiment"] == _PRINTED_WITH.get(experiment, experiment)
+    if experiment == "table-weighting":  # table 7 prints the gaps on TRAFFIC
+        own |= (rows["experiment"] == "table-weighting-mrr") & rows["metric"].str.startswith("delta")
+    rows = rows[own]
     if experiment in _PRINTED_WITH:
         rows = rows[rows["metric"] == "mrr"]
     models: dict[str, list[str]] = {}
@@ -80,14 +83,14 @@ def _by_dataset(records: Sequence[Record]) -> list[list[Record]]:
 
 def _sizes(records: Sequence[Record]) -> list[str]:
     """Return dataset, models, trainings, draws and windows of the records of one dataset."""
-    seeds: dict[str, set[int]] = {}
+    trainings: dict[str, int] = {}
     for record in records:
-        seeds.setdefault(record.model, set()).add(record.seed)
-    counts = [len(of_model) for of_model in seeds.values()]
-    trained = any(seeds)
+        own = record.draws if record.experiment == "table-apriori" else 1  # there, each draw of S has its own
+        trainings[record.model] = trainings.get(record.model, 0) + own
+    counts, trained = list(trainings.values()), any(trainings)
     return [
         f"`{records[0].dataset}`",
-        ", ".join(MODELS[model] for model in seeds if model) or "none needed",
+        ", ".join(MODELS[model] for model in trainings if model) or "none needed",
         (_span(counts) if len(set(counts)) == 1 else ", ".join(map(str, counts))) if trained else "",
         _span([record.draws for record in records]) if records[0].experiment != "table-datasets" else "",
         _windows_text(records),
@@ -97,9 +100,8 @@ def _sizes(records: Sequence[Record]) -> list[str]:
 def _windows_text(records: Sequence[Record]) -> str:
     """Return the number of windows, and of which split; "" for a record without windows."""
     for split in ("test", "validation"):
-        counts = [int(record.figures[f"{split}_windows"]) for record in records if f"{split}_windows" in record.figures]
-        if counts:
-            return f"{_span(counts)} {split}"
+        if any(f"{split}_windows" in record.figures for record in records):
+            return windows_text(records, split).replace(" windows", "")
     return ""
 
 

@@ -3,45 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subcast.experiments.report.agreement import paper_checks
 from subcast.experiments.report.records import METHODS, MODELS, ORDERS, AllRecords, Record, published_number
 from subcast.experiments.report.tables import markdown_table
+from subcast.experiments.report.uncertainty import (
+    Spreads,
+    cells,
+    mean_over,
+    resampled,
+    training_spreads,
+    with_trainings,
+)
 from subcast.names import plural
 
 _FIRST, _SECOND = ORDERS
-_ERRORS = ("table-row-order", "table-oracle-partial")  # the first that was run in both orders is used
-_WEIGHTED = ("table-main", "table-knn", "table-weighting")
-_NEIGHBORS = ("table-row-order", "table-knn")
+_EXPERIMENTS = ("table-row-order", "table-oracle-partial")  # the first that was run in both orders is used
+_LEVEL = (0.025, 0.975)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quantity:
-    """A number of the paper, with ours in both orders.
+    """A published error, with ours in both orders.
 
     Parameters
     ----------
     model
-        name of the model; "" for a number that depends on none
+        name of the model; "" for a method that needs none
     what
         the quantity
     published
         the paper's number; for a method without a model, the one that its gaps and the published Oracles imply
     ours
         our numbers by dataset, one for each training
+    samples
+        by dataset, the mean over our trainings with other draws of S, stretches of windows and trainings
+    draws
+        number of draws of S
     """
 
     model: str
     what: str
     published: float
     ours: Mapping[str, tuple[float, ...]]
+    samples: Mapping[str, NDArray[np.float64]]
+    draws: int
 
     def distance(self, dataset: str) -> float:
-        """Return how far the mean over our trainings is from the published number."""
-        return float(abs(np.mean(self.ours[dataset]) - self.published))
+        """Return how far the mean over our trainings is from the published number, in per cent of it."""
+        return float(100 * abs(np.mean(self.ours[dataset]) / self.published - 1))
+
+    @property
+    def difference(self) -> float:
+        """How much farther the first order is from the published number than the second, in points."""
+        return self.distance(_FIRST) - self.distance(_SECOND)
+
+    @property
+    def differences(self) -> NDArray[np.float64]:
+        """The same for each resampling."""
+        first, second = (100 * np.abs(self.samples[dataset] / self.published - 1) for dataset in (_FIRST, _SECOND))
+        return np.asarray(first - second)
 
     @property
     def spread(self) -> float | None:
@@ -51,64 +76,69 @@ class Quantity:
 
 
 def quantities(all_records: AllRecords) -> list[Quantity]:
-    """Return the published numbers that were measured in both orders, on the same draws of S and test windows."""
+    """Return the published errors that were measured in both orders, on equal draws of S and test windows.
+
+    Gaps follow from errors and are left out, and so are records without tallies.
+    """
+    spreads = training_spreads(all_records)
     collected: list[Quantity] = []
     for model in MODELS:
-        sources = (
-            (_ERRORS, "oracle", ("mae", "rmse")),
-            (_ERRORS, "partial", ("mae", "rmse", "mae_gap", "rmse_gap")),
-            (_WEIGHTED, "fdw", ("mae_gap", "rmse_gap")),
-            (_NEIGHBORS, "neighbor-forecast", ("mae_gap", "rmse_gap")),
-        )
-        for experiments, method, figures in sources:
-            pair = _in_both_orders(all_records, experiments, model)
-            collected += [_quantity(pair, method, figure) for figure in figures if pair]
+        pair = _in_both_orders(all_records, model)
+        for method in ("oracle", "partial") if pair else ():
+            for metric in ("mae", "rmse"):
+                published = published_number(pair[_FIRST][0], method, metric)
+                assert published is not None, (model, method, metric)
+                collected += _quantity(pair, model, method, metric, published.mean, spreads)
     return collected + _without_model(all_records)
 
 
-def nearer(quantity: Quantity, others: Sequence[Quantity]) -> str | None:
-    """Return the dataset whose number is nearer to the published one; None where another training could change that.
-
-    Two distances must differ by more than the trainings of one order do. For a model with one training in each order,
-    the largest spread of the same quantity of another model is taken.
-    """
-    distances = {dataset: quantity.distance(dataset) for dataset in ORDERS}
-    if abs(distances[_FIRST] - distances[_SECOND]) <= spread_of(quantity, others):
+def nearer(difference: float, samples: NDArray[np.float64]) -> str | None:
+    """Return the dataset that is nearer to the published numbers; None where the 95 % interval contains 0."""
+    lower, upper = np.quantile(samples, _LEVEL)
+    if lower <= 0 <= upper:
         return None
-    return min(distances, key=lambda dataset: distances[dataset])
-
-
-def spread_of(quantity: Quantity, others: Sequence[Quantity]) -> float:
-    """Return how far trainings are apart in a quantity, that of another model where this one has a single training."""
-    if not quantity.model:
-        return 0.0
-    if quantity.spread is not None:
-        return quantity.spread
-    return max((other.spread for other in others if other.what == quantity.what and other.spread), default=0.0)
+    return _FIRST if difference < 0 else _SECOND
 
 
 def order_verdict(all_records: AllRecords) -> str:
-    """Return which order is the paper's as far as the numbers decide, in a sentence or two."""
+    """Return which order is the paper's as far as the numbers decide, in a few sentences."""
     every = quantities(all_records)
     if not every:
         return "No model was measured in both orders yet."
-    counts = _counts(every, every)
-    first, second, undecided = (counts[name] for name in (_FIRST, _SECOND, None))
+    answers = [nearer(quantity.difference, quantity.differences) for quantity in every]
+    first, second, open_ = (answers.count(name) for name in (_FIRST, _SECOND, None))
+    means = [np.mean([quantity.distance(dataset) for quantity in every]) for dataset in ORDERS]
+    difference, samples = _together(every)
     text = (
-        f"Of {plural(len(every), 'published number')} that were measured in both orders "
-        f"({_names_of(every)}), {first} are nearer with the {ORDERS[_FIRST]}, {second} with the {ORDERS[_SECOND]}, and "
-        f"{undecided} differ by no more than two trainings do. "
+        f"The {plural(len(every), 'published error')} that were measured in both orders ({_names_of(every)}) are "
+        f"{means[0]:.1f} % from ours on average with the {ORDERS[_FIRST]}, and {means[1]:.1f} % with the "
+        f"{ORDERS[_SECOND]}: {_interval_text(difference, samples)} points. One at a time, {first} are nearer with the "
+        f"{ORDERS[_FIRST]}, {second} with the {ORDERS[_SECOND]}, and {open_} could be chance. "
     )
-    leader = _FIRST if first >= 2 * second and first else _SECOND if second >= 2 * first and second else None
+    leader = nearer(difference, samples)
     missing = [title for model, title in MODELS.items() if model not in {quantity.model for quantity in every}]
     rest = f" Not measured in both orders: {', '.join(missing)}." if missing else ""
     if leader is None:
         return text + "The numbers do not decide which order is the paper's." + rest
-    return text + f"As far as the numbers decide, the paper has the **{ORDERS[leader]}** (`{leader}`)." + rest
+    text += f"As far as the numbers decide, the paper has the **{ORDERS[leader]}** (`{leader}`)."
+    return text + _without_one(every, leader) + rest
+
+
+def _without_one(every: Sequence[Quantity], leader: str) -> str:
+    """Return which single model the decision depends on, in a sentence."""
+    models = list(dict.fromkeys(quantity.model for quantity in every))
+    deciding = []
+    for model in models if len(models) > 1 else ():
+        difference, samples = _together([quantity for quantity in every if quantity.model != model])
+        if nearer(difference, samples) != leader:
+            deciding.append(f"{_title(model)} ({_interval_text(difference, samples)})")
+    if deciding:
+        return f" The interval contains 0 without {' or without '.join(deciding)}."
+    return " That stays so without any one of them." if len(models) > 1 else ""
 
 
 def order_summary(all_records: AllRecords) -> Iterator[str]:
-    """Yield the verdict and how many published numbers of each model are nearer in which order."""
+    """Yield the verdict, how far each model is from the published errors, and how many numbers agree."""
     every = quantities(all_records)
     yield order_verdict(all_records)
     if not every:
@@ -116,91 +146,104 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
     rows = []
     for model in dict.fromkeys(quantity.model for quantity in every):
         own = [quantity for quantity in every if quantity.model == model]
-        counts = _counts(own, every)
-        shared = agreeing_checks(all_records, model).values() if model else ([], [])
-        agreeing = [", ".join(f"{agree} of {every_check}" for agree, every_check in counted) for counted in shared]
-        rows.append([_title(model), *(str(counts[name]) for name in (_FIRST, _SECOND, None)), *agreeing])
-    columns = [f"nearer: {name}" for name in ORDERS.values()] + ["undecided"]
+        means = [f"{np.mean([quantity.distance(dataset) for quantity in own]):.1f}" for dataset in ORDERS]
+        difference, samples = _together(own)
+        leader = nearer(difference, samples)
+        shared = agreeing_checks(all_records, model) if model else {}
+        agreeing = [f"{shared[dataset][0]} of {shared[dataset][1]}" if shared else "" for dataset in ORDERS]
+        names = _interval_text(difference, samples), "undecided" if leader is None else ORDERS[leader]
+        rows.append([_title(model), str(len(own)), *means, *names, *agreeing])
+    columns = ["model", "errors", *(f"off by, %: {name}" for name in ORDERS.values()), "difference, points", "nearer"]
     columns += [f"agree: {name}" for name in ORDERS.values()]
-    yield markdown_table(["model", *columns], rows)
+    yield markdown_table(columns, rows)
     yield (
-        "*Agree* counts the comparisons with the published numbers (a gap within 2 points, an error in its 95 % "
-        "interval, an order of two methods) in the experiments that were run in both orders, for each training of the "
-        "model. Experiments that were run in one order only are shown in that one."
+        "*Off by*: how far ours are from the published errors of Oracle and Partial (MAE and RMSE), on average. The "
+        "intervals resample draws of S, the same ones in all rows and orders, and let numbers vary by the test windows "
+        "that were left out and each training as those vary that differ in their seed alone; an order is nearer where "
+        "the interval excludes 0. *Agree* counts the comparisons with the published numbers (gaps, errors, orders of "
+        "two methods) in the experiments that the model has in both orders on equal draws and windows."
     )
     yield from _seeds_sentence(every)
 
 
+def _together(own: Sequence[Quantity]) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean difference of the distances of both orders, and the same for each resampling."""
+    samples = np.mean([quantity.differences for quantity in own], axis=0)
+    return float(np.mean([quantity.difference for quantity in own])), np.asarray(samples)
+
+
+def _interval_text(difference: float, samples: NDArray[np.float64]) -> str:
+    lower, upper = np.quantile(samples, _LEVEL)
+    return f"{difference:+.1f} [{lower:+.1f}, {upper:+.1f}]"
+
+
 def _seeds_sentence(every: Sequence[Quantity]) -> Iterator[str]:
-    """Yield in a sentence what moves between trainings that differ in their seed alone."""
+    """Yield in a sentence for each model what moves between trainings that differ in their seed alone."""
     for model in dict.fromkeys(quantity.model for quantity in every):
-        moved = [
-            f"{quantity.what.removesuffix(', %')} by {quantity.spread:.2f}{' points' if '%' in quantity.what else ''}"
-            for quantity in every
-            if quantity.model == model and quantity.spread is not None and "MAE" in quantity.what
-        ]
+        own = [quantity for quantity in every if quantity.model == model and quantity.what.endswith("MAE")]
+        moved = [f"{quantity.what} by {quantity.spread:.2f}" for quantity in own if quantity.spread is not None]
         if moved:
             text = "; ".join(moved)
             yield f"What moves between trainings of {_title(model)} that differ in their seed alone: {text}."
 
 
 def like_for_like(all_records: AllRecords) -> str:
-    """Return how many comparisons agree in both orders, in what the first trainings have in both; "" if nothing."""
+    """Return how many comparisons agree in both orders, in what was run alike in both; "" if nothing."""
     totals = dict.fromkeys(ORDERS, (0, 0))
     for model in MODELS:
-        for dataset, counted in agreeing_checks(all_records, model).items():
-            agree, every = counted[0] if counted else (0, 0)
+        for dataset, (agree, every) in agreeing_checks(all_records, model).items():
             totals[dataset] = (totals[dataset][0] + agree, totals[dataset][1] + every)
     if not all(every for _, every in totals.values()):
         return ""
     texts = [f"{agree} of {every} with the {ORDERS[dataset]}" for dataset, (agree, every) in totals.items()]
-    return f"In the experiments and models that were run in both orders: {', '.join(texts)}."
+    return f"In what was run in both orders, on equal draws and windows: {', '.join(texts)}."
 
 
-def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, list[tuple[int, int]]]:
-    """Return by dataset how many comparisons with the paper agree, and how many there are, for each training.
+def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, tuple[int, int]]:
+    """Return by dataset how many comparisons with the paper agree, and how many there are.
 
-    Only experiments that the model has in both orders count.
+    Only experiments that the model has in both orders on equal draws and windows count; {} if there are none.
     """
-    counts: dict[str, list[tuple[int, int]]] = {dataset: [] for dataset in ORDERS}
-    shared = [
-        record
-        for records in all_records.values()
-        for record in records
-        if record.model == model and {other.dataset for other in records if other.model == model} >= set(ORDERS)
-    ]
-    for dataset in ORDERS:
-        for seed in sorted({record.seed for record in shared if record.dataset == dataset}):
-            checks = paper_checks([record for record in shared if (record.dataset, record.seed) == (dataset, seed)])
-            if checks:
-                counts[dataset].append((sum(check.agrees for check in checks), len(checks)))
-    return counts
+    shared: dict[str, list[Record]] = {dataset: [] for dataset in ORDERS}
+    for records in all_records.values():
+        of_model = {group[0].dataset: group for group in cells(record for record in records if record.model == model)}
+        if set(of_model) >= set(ORDERS) and len({of_model[dataset][0].size for dataset in ORDERS}) == 1:
+            for dataset in ORDERS:
+                shared[dataset] += of_model[dataset]
+    counts = {}
+    for dataset, records in shared.items():
+        checks = paper_checks(records, all_records)
+        counts[dataset] = (sum(check.agrees for check in checks), len(checks))
+    return counts if any(every for _, every in counts.values()) else {}
 
 
 def order_details(all_records: AllRecords) -> Iterator[str]:
-    """Yield every quantity in both orders, and what moves between trainings."""
+    """Yield every error in both orders, and what moves between trainings."""
     every = quantities(all_records)
     if not every:
         return
-    rows = [
-        [
-            _title(quantity.model),
-            quantity.what,
-            f"{quantity.published:.2f}",
-            *(_values_text(quantity.ours[dataset]) for dataset in ORDERS),
-            f"{spread_of(quantity, every):.2f}" if quantity.model else "",
-            _nearer_text(quantity, every),
-        ]
-        for quantity in every
-    ]
-    columns = ["model", "quantity", "published", *ORDERS.values(), "between trainings", "nearer"]
-    yield "## Every number in both orders"
+    rows = []
+    for quantity in every:
+        leader = nearer(quantity.difference, quantity.differences)
+        rows.append(
+            [
+                _title(quantity.model),
+                quantity.what,
+                str(quantity.draws),
+                f"{quantity.published:.2f}",
+                *(_values_text(quantity.ours[dataset]) for dataset in ORDERS),
+                _interval_text(quantity.difference, quantity.differences),
+                "undecided" if leader is None else ORDERS[leader],
+            ]
+        )
+    columns = ["model", "error", "draws of S", "published", *ORDERS.values(), "difference of the distances, points"]
+    yield "## Every error in both orders"
     yield (
-        "Several numbers stand for as many trainings. *Between trainings* is the difference of the largest and the "
-        "smallest of one order; for a model with a single training it is taken from another model. The rows are not "
-        "independent: a gap follows from two errors."
+        "Several numbers stand for as many trainings. The last number is how much farther, in per cent of the "
+        "published error, ours is with the test rows first: below 0, that order is nearer. The rows are not "
+        "independent, since all have the same draws of S and windows."
     )
-    yield markdown_table(columns, rows, left=2)
+    yield markdown_table([*columns, "nearer"], rows, left=2)
     yield from _between_trainings(every)
 
 
@@ -219,44 +262,48 @@ def _between_trainings(every: Sequence[Quantity]) -> Iterator[str]:
             "between two models or methods that is smaller than the first number means nothing with one training each."
         )
         difference = f"{ORDERS[_FIRST]} minus {ORDERS[_SECOND]}"
-        yield markdown_table(["model", "quantity", "largest minus smallest", difference], rows, left=2)
+        yield markdown_table(["model", "error", "largest minus smallest", difference], rows, left=2)
 
 
-def _in_both_orders(all_records: AllRecords, experiments: Sequence[str], model: str) -> dict[str, list[Record]] | None:
-    """Return the records of a model by dataset, from the first experiment that has both on equal draws and windows."""
-    for experiment in experiments:
-        own = [record for record in all_records.get(experiment, []) if record.model == model]
-        by_dataset = {dataset: [record for record in own if record.dataset == dataset] for dataset in ORDERS}
-        sizes = {(record.draws, record.every) for records in by_dataset.values() for record in records}
-        if all(by_dataset.values()) and len(sizes) == 1:
+def _in_both_orders(all_records: AllRecords, model: str) -> dict[str, list[Record]]:
+    """Return the trainings of a model by dataset, from the first experiment with both on equal draws and windows."""
+    for experiment in _EXPERIMENTS:
+        own = cells(record for record in all_records.get(experiment, []) if record.model == model)
+        by_dataset = {trainings[0].dataset: trainings for trainings in own if trainings[0].dataset in ORDERS}
+        if len(by_dataset) == len(ORDERS) and len({trainings[0].size for trainings in by_dataset.values()}) == 1:
             return by_dataset
-    return None
+    return {}
 
 
-def _quantity(pair: Mapping[str, Sequence[Record]], method: str, figure: str) -> Quantity:
-    metric = figure.removesuffix("_gap")
-    record = pair[_FIRST][0]
-    published = published_number(record, method, figure if figure == metric else f"delta_{metric}")
-    assert published is not None, (record.model, method, figure)
-    error = metric.upper() if figure == metric else f"gap of {metric.upper()}, %"
-    ours = {dataset: tuple(float(one.methods[method][figure]) for one in records) for dataset, records in pair.items()}
-    return Quantity(record.model, f"{METHODS[method]}, {error}", published.mean, ours)
+def _quantity(
+    pair: Mapping[str, Sequence[Record]], model: str, method: str, metric: str, published: float, spreads: Spreads
+) -> Iterator[Quantity]:
+    """Yield a published error with ours; nothing without tallies."""
+    samples = {}
+    for dataset, trainings in pair.items():
+        own = resampled(trainings, method, metric)
+        if own is None:
+            return
+        samples[dataset] = with_trainings(own, trainings, method, metric, spreads) if model else own
+    ours = {
+        dataset: tuple(mean_over([record], method, metric) for record in records) for dataset, records in pair.items()
+    }
+    yield Quantity(model, f"{METHODS[method]}, {metric.upper()}", published, ours, samples, pair[_FIRST][0].draws)
 
 
 def _without_model(all_records: AllRecords) -> list[Quantity]:
-    """Return the errors of the nearest-neighbor forecast, which are the same beside every model."""
-    pairs = (_in_both_orders(all_records, _NEIGHBORS, model) for model in MODELS)
-    pair = next((pair for pair in pairs if pair), None)
-    if pair is None:
+    """Return the errors of the nearest-neighbor forecast, which does not depend on the model beside it."""
+    method = "neighbor-forecast"
+    pairs = (_in_both_orders(all_records, model) for model in MODELS)
+    having = [pair for pair in pairs if pair and all(method in records[0].methods for records in pair.values())]
+    if not having:
         return []
+    pair = min(having, key=lambda pair: pair[_FIRST][0].every)  # most windows
+    first = {dataset: records[:1] for dataset, records in pair.items()}
     return [
-        Quantity(
-            "",
-            f"{METHODS['neighbor-forecast']}, {metric.upper()}",
-            _implied_error(pair[_FIRST][0], metric),
-            {dataset: (float(records[0].methods["neighbor-forecast"][metric]),) for dataset, records in pair.items()},
-        )
+        quantity
         for metric in ("mae", "rmse")
+        for quantity in _quantity(first, "", method, metric, _implied_error(pair[_FIRST][0], metric), {})
     ]
 
 
@@ -264,22 +311,12 @@ def _implied_error(record: Record, metric: str) -> float:
     """Return the error of the nearest-neighbor forecast that table 6 implies, the mean over the models."""
     implied = []
     for model in MODELS:
-        of_model = Record(**{**vars(record), "model": model})
+        of_model = replace(record, model=model)
         oracle = published_number(of_model, "oracle", metric)
         gap = published_number(of_model, "neighbor-forecast", f"delta_{metric}")
         if oracle is not None and gap is not None:
             implied.append(oracle.mean * (1 + gap.mean / 100))
     return float(np.mean(implied))
-
-
-def _counts(own: Sequence[Quantity], every: Sequence[Quantity]) -> dict[str | None, int]:
-    answers = [nearer(quantity, every) for quantity in own]
-    return {name: answers.count(name) for name in (_FIRST, _SECOND, None)}
-
-
-def _nearer_text(quantity: Quantity, every: Sequence[Quantity]) -> str:
-    answer = nearer(quantity, every)
-    return "undecided" if answer is None else ORDERS[answer]
 
 
 def _names_of(every: Sequence[Quantity]) -> str:

@@ -69,7 +69,7 @@ def write_report(results: Path, page: Path, figures: Path) -> Path:
     for path in (folder, figures):
         path.mkdir(parents=True, exist_ok=True)
     texts, trainings = read_texts(), read_trainings(results.parent)
-    trained = {(training["dataset"], training["model"]) for training in trainings if not training.get("variant")}
+    trained = {(training["dataset"], training["model"], training.get("variant", "")) for training in trainings}
     figure_links = _draw_figures(all_records, figures, folder)
     committed = {path.name.removesuffix(".onnx") for path in (results.parent / "checkpoints").glob("*")}
     models = committed_sentence(trainings, committed)
@@ -172,8 +172,7 @@ def _claims_table(all_records: AllRecords) -> str:
 def _claim_row(claim: Claim, outcomes: Sequence[Outcome]) -> list[str]:
     by_dataset: dict[str | None, list[Outcome]] = {dataset: [] for dataset in (*ORDERS, None)}
     for outcome in outcomes:
-        dataset = re.split(r"[^\w-]", outcome.cell, maxsplit=1)[0]
-        by_dataset[dataset if dataset in ORDERS else None].append(outcome)
+        by_dataset[outcome.dataset if outcome.dataset in ORDERS else None].append(outcome)
     verdicts = [verdict(cells) if cells else "" for cells in by_dataset.values()]
     if not outcomes:
         verdicts[-1] = verdict([])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from subcast.forecasters import FORECASTERS
 ORDERS = {"ecg5000-test-first": "test rows first", "ecg5000": "training rows first"}
 """The paper's own dataset, complete, in two orders of its rows: that of ECG_data.csv, which the numbers say is the
 paper's, and that of the archive."""
+PAPER_ORDER, OTHER_ORDER = ORDERS
 PAPER_DATASETS = tuple(ORDERS)
 """Datasets that are the paper's own, complete."""
 ORIGINALS = {
@@ -94,6 +95,24 @@ class Record:
     command: str
     figures: Mapping[str, Any]
     left_out: Mapping[str, str]
+    _comparisons: dict[str, Comparison] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def comparison(self, group: str = _USUAL_GROUP) -> Comparison | None:
+        """Return the tallies of a group, by the size of S or the number of clusters; None if there are none."""
+        tallies = self.figures.get("tallies", {}).get(group)
+        if tallies is not None and group not in self._comparisons:
+            self._comparisons[group] = Comparison.from_record(tallies)
+        return self._comparisons.get(group)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether its model is the first training of its kind."""
+        return self.seed == 0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of draws of S, and which windows: every so many."""
+        return self.draws, self.every
 
     @property
     def model_title(self) -> str:
@@ -234,6 +253,8 @@ def _settings(record: Record, method: str, group: str) -> Iterator[tuple[str, st
     if group != _USUAL_GROUP:
         return
     yield experiment, model, "b=0.5 tau=0.1" if method in ("b=0.5", "tau=0.1") else method
+    if experiment == "table-weighting":  # table 7 prints the gaps on TRAFFIC
+        yield "table-weighting-mrr", model, method
     if method in ("oracle", "partial"):
         yield "table-oracle-partial", model, method
     if method in ("fdw", "fdw-tuned") or method in _PLAIN_FDW:
@@ -257,8 +278,8 @@ def _read(path: Path) -> Record:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         stored.setdefault("left_out", {})
-        stored["figures"] = _with_intervals(stored["figures"])
-        return Record(**{name: stored[name] for name in Record.__dataclass_fields__})
+        stored["figures"] = _with_names(_with_intervals(stored["figures"]))
+        return Record(**{field.name: stored[field.name] for field in fields(Record) if field.init})
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataError(
             f"the record {path.parent.name}/{path.name} cannot be read ({error}): delete it and run its cell again"
@@ -274,6 +295,13 @@ def _with_intervals(figures: dict[str, Any]) -> dict[str, Any]:
         for group, tallies in figures["tallies"].items()
     }
     return {**figures, "groups": groups}
+
+
+def _with_names(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a record with the ways to set ranges under one spelling."""
+    if "tables" not in figures:
+        return figures
+    return {**figures, "tables": {name.replace("neighbour", "neighbor"): t for name, t in figures["tables"].items()}}
 
 
 def _sort_key(experiment: Experiment, record: Record) -> tuple[int, int, int]:

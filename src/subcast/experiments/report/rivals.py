@@ -50,13 +50,14 @@ class Contest:
 def contests(all_records: AllRecords) -> list[Contest]:
     """Compare every method with the default of subcast on the same windows and draws of S.
 
-    Partial and FDW are compared in the table of main results and where S comes from some of the clusters, not where
-    other experiments repeat them.
+    A model counts by its first training. Partial and FDW are compared in the table of main results and where S comes
+    from some of the clusters, not where other experiments repeat them.
     """
     return [
         _contest(record, group, rival, metric, rows["subcast"], rival_row)
         for experiment in EXPERIMENTS
         for record in all_records.get(experiment, [])
+        if record.is_first
         for group, rows in record.groups.items()
         for rival, rival_row in _rivals(all_records, record, group, rows)
         for metric in ("mae", "rmse")

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.agreement import agreement, count_claims, paper_checks
+from subcast.experiments.report.agreement import agreeing_with_no_gap, agreement, count_claims, paper_checks
 from subcast.experiments.report.orders import like_for_like, order_verdict
+from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import (
     METHODS,
+    MODELS,
     ORDERS,
     ORIGINALS,
+    OTHER_ORDER,
     AllRecords,
     Record,
     iterate_records,
@@ -20,7 +23,7 @@ from subcast.experiments.report.records import (
     training_label,
 )
 from subcast.experiments.report.rivals import SIMPLE, Contest, contests
-from subcast.experiments.report.tables import markdown_table
+from subcast.experiments.report.tables import draws_and_windows, every_text, markdown_table
 from subcast.experiments.report.verdicts import main_gaps
 from subcast.experiments.study import trained_name
 from subcast.names import plural
@@ -60,27 +63,38 @@ def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Itera
 def _claims_sentence(all_records: AllRecords) -> str:
     counts = count_claims(all_records)
     claims = ", ".join(f"{count} {_CLAIM_VERBS[answer][count > 1]}" for answer, count in counts.items())
-    return f"Of the {sum(counts.values())} claims of the paper that are tested ([below](#the-papers-claims)), {claims}."
+    text = f"Of the {sum(counts.values())} claims of the paper that are tested ([below](#the-papers-claims)), {claims}."
+    alone = [claim for claim in CLAIMS if {outcome.dataset for outcome in claim.ask(all_records)} == {OTHER_ORDER}]
+    if alone:
+        text += f" {len(alone)} of them could be tested on ECG5000 with its {ORDERS[OTHER_ORDER]} alone."
+    return text
 
 
 def _agreement_sentences(all_records: AllRecords) -> Iterator[str]:
-    """Yield how many comparisons with the published ECG5000 numbers agree, in each order, for first trainings."""
+    """Yield how many comparisons with the published ECG5000 numbers agree, in each order."""
     for dataset, order in ORDERS.items():
         records = [
             record
             for name, of_experiment in all_records.items()
             if name != "table-datasets"
             for record in of_experiment
-            if record.dataset == dataset and record.seed == 0
+            if record.dataset == dataset
         ]
-        checks = paper_checks(records)
+        checks = paper_checks(records, all_records)
         if checks:
-            models = ", ".join(dict.fromkeys(record.model_title for record in records if record.model))
+            models = ", ".join(dict.fromkeys(MODELS[record.model] for record in records if record.model))
             agreeing = sum(check.agrees for check in checks)
-            yield (
+            text = (
                 f"ECG5000 with its {order} ({models}): {agreeing} of {len(checks)} comparisons with the published "
                 f"numbers agree ({agreement(checks)})."
             )
+            no_gap = agreeing_with_no_gap(checks)
+            if no_gap:
+                text += (
+                    f" FDW's gaps are small and agree in {no_gap[0]} of {no_gap[2]}; if all of ours were 0, "
+                    f"{no_gap[1]} would."
+                )
+            yield text
     both = like_for_like(all_records)
     if both:
         yield both
@@ -95,6 +109,9 @@ def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
         if values:
             span = f"{min(values):+.1f} to {max(values):+.1f} %" if len(values) > 1 else f"{values[0]:+.1f} %"
             spans.append(f"{span} on {name} ({plural(len(values), 'cell')})")
+    if spans and method == "subcast":
+        days = sorted({r.date[:10] for r in all_records["table-main"] if method in r.methods and r.is_first})
+        spans[-1] += f"; measured {days[0]}" + (f" to {days[-1]}, while it changed" if days[1:] else "")
     if spans:
         yield f"- {_METHOD_NAMES[method]}: gap of MAE {'; '.join(spans)}."
 
@@ -106,7 +123,7 @@ def _rivals_sentences(all_records: AllRecords) -> Iterator[str]:
     better = [METHODS[name] for name in SIMPLE if any(c.lost for c in simple if c.rival == name)]
     never = [METHODS[name] for name in SIMPLE if any(c.rival == name for c in simple) and METHODS[name] not in better]
     if better:
-        where = "; ".join(_contest_words(contest) for contest in simple if contest.lost)
+        where = "; ".join(_words_by_dataset(simple))
         yield f"Simple methods that beat the default of `subcast` somewhere: {where}."
     if never:
         yield f"Simple methods that nowhere beat it: {', '.join(never)} ([by name](#other-methods-by-name))."
@@ -114,6 +131,21 @@ def _rivals_sentences(all_records: AllRecords) -> Iterator[str]:
     if others:
         where = "; ".join(_contest_words(contest) for contest in others)
         yield f"Other methods that are significantly better than it somewhere: {where}."
+
+
+def _words_by_dataset(compared: Sequence[Contest]) -> Iterator[str]:
+    """Yield where a simple method wins, in a phrase for each dataset: most have the same error beside every model."""
+    by_dataset: dict[tuple[str, str, str], list[Contest]] = {}
+    for contest in compared:
+        by_dataset.setdefault((contest.rival, contest.record.dataset, contest.metric), []).append(contest)
+    for (rival, dataset, metric), own in by_dataset.items():
+        won = [contest for contest in own if contest.lost]
+        if won:
+            sizes = [contest.difference for contest in won]
+            span = f"{min(sizes):+.2f} to {max(sizes):+.2f} %" if len(sizes) > 1 else f"{sizes[0]:+.2f} %"
+            models = ", ".join(MODELS[contest.record.model] for contest in won)
+            clear = sum(contest.clear for contest in won)
+            yield f"{METHODS[rival]} on {dataset} in {metric.upper()} beside {models} ({span}, {clear} significant)"
 
 
 def _contest_words(contest: Contest) -> str:
@@ -148,14 +180,34 @@ def main_table(all_records: AllRecords) -> str:
     """Return the main results: Oracle, Partial, FDW, the default, and the best simple method, a row for each cell."""
     rows = [_main_row(record) for record in all_records["table-main"]]
     columns = [
-        "dataset", "model", "draws, windows", "Oracle, MAE", "published", "Partial, gap %", "published",
+        "dataset", "model", "draws, windows", "measured", "Oracle, MAE", "published", "Partial, gap %", "published",
         "FDW, gap %", "published", "subcast, gap %", "best simple method, gap %",
     ]  # fmt: skip
-    return markdown_table(columns, rows, left=3)
+    return "\n\n".join([markdown_table(columns, rows, left=4), *_without_their_model(all_records["table-main"])])
+
+
+def _without_their_model(records: Sequence[Record]) -> Iterator[str]:
+    """Yield for which models the default has the same forecasts, so that none of them has a part in it."""
+    by_error: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        if "subcast" in record.methods:
+            row = record.methods["subcast"]
+            key = (record.dataset, record.size, f"{row['mae']:.6g}", f"{row['rmse']:.6g}")
+            by_error.setdefault(key, []).append(record)
+    texts = [
+        f"`{own[0].dataset}` {', '.join(record.model_title for record in own)}"
+        for own in by_error.values()
+        if len(own) > 1
+    ]
+    if texts:
+        yield (
+            "Tuning gives the model no part in the default's forecasts, which are the same, for each of: "
+            f"{'; '.join(texts)}."
+        )
 
 
 def _main_row(record: Record) -> list[str]:
-    row = [f"`{record.dataset}`", record.model_title, f"{record.draws}, {record.figures['test_windows']:,}"]
+    row = [f"`{record.dataset}`", record.model_title, draws_and_windows(record), record.date[:10]]
     row += [f"{record.methods['oracle']['mae']:.2f}", _published_cell(record, "oracle", "mae")]
     for method in ("partial", "fdw"):
         row += [_gap_cell(record, method), _published_cell(record, method, "delta_mae")]
@@ -189,11 +241,24 @@ def rivals_section(all_records: AllRecords) -> Iterator[str]:
     for name in names:
         own = [contest for contest in every if contest.rival == name]
         cells = len({(c.record.experiment, c.record.label, c.group) for c in own})
-        rows.append([METHODS[name], str(cells), *(text for metric in ("mae", "rmse") for text in _scores(own, metric))])
-    columns = ["method", "cells"]
+        datasets = len({contest.record.dataset for contest in own})
+        rows.append(
+            [
+                METHODS[name],
+                str(cells),
+                str(datasets),
+                *(text for metric in ("mae", "rmse") for text in _scores(own, metric)),
+            ]
+        )
+    columns = ["method", "cells", "datasets"]
     columns += [f"{metric}: {word}" for metric in ("MAE", "RMSE") for word in ("better", "worse", "undecided")]
     yield markdown_table(columns, rows)
     lost = [contest for contest in every if contest.lost]
+    chance = 0.025 * len(every)
+    yield (
+        f"{len(every)} comparisons are made, and none is corrected for their number: if no method differed from the "
+        f"default, about {chance:.0f} would be significantly better by chance, and as many worse."
+    )
     if lost:
         yield "Every comparison that another method wins:"
         yield from _table(every)
@@ -368,7 +433,7 @@ def _training_table(trainings: Sequence[Mapping[str, Any]], committed: Set[str])
             training_label(training),
             training.get("preset", training["protocol"]),
             training["protocol"],
-            _every_text(training.get("every", 1)),
+            every_text(training.get("every", 1)),
             str(training["config"]["epochs"]),
             str(len(training["epochs"])),
             f"{training['hours']:.2f}",
@@ -388,12 +453,3 @@ def _training_table(trainings: Sequence[Mapping[str, Any]], committed: Set[str])
         "weights",
     ]
     return markdown_table(columns, rows, left=5)
-
-
-def _every_text(every: int) -> str:
-    """Write which training windows were used.
-
-    >>> _every_text(1), _every_text(2), _every_text(4)
-    ('all', 'every 2nd', 'every 4th')
-    """
-    return {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(every, f"every {every}th")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from subcast.experiments.report.records import (
 )
 from subcast.experiments.report.verdicts import correlation_interval, gap_by_step, is_better
 
+WINDOWS_BY_NUMBER = ("figure-reciprocal-rank", "table-correlated-mrr", "table-weighting-mrr", "figure-rounds")
+"""Experiments that take about a given number of windows, whatever their `every`."""
 _TESTED, _RANKED = "draws of S, test windows", "draws of S, validation windows"
 
 
@@ -85,9 +88,30 @@ def _by_dataset(records: Sequence[Record], table: Callable[[Sequence[Record]], s
 def _size_text(records: Sequence[Record]) -> str:
     """Return the numbers of draws and test windows of the cells of a dataset."""
     draws = _span([record.draws for record in records])
-    windows = _span([record.figures.get("test_windows", 0) for record in records])
-    tested = f", {windows} test windows" if windows != "0" else ""
-    return f"{draws} draws of S{tested}"
+    tested = [record for record in records if "test_windows" in record.figures]
+    return f"{draws} draws of S" + (f", {windows_text(tested, 'test')}" if tested else "")
+
+
+def windows_text(records: Sequence[Record], split: str) -> str:
+    """Return how many windows of a split the records have, and how many of the test windows that are.
+
+    Only the experiments on test windows leave out some of them by `every`; others take a number of validation windows.
+    """
+    having = [record for record in records if f"{split}_windows" in record.figures]
+    counts = _span([int(record.figures[f"{split}_windows"]) for record in having])
+    steps = sorted({record.every for record in having})
+    thinned = split == "test" and having[0].experiment not in WINDOWS_BY_NUMBER and steps != [1]
+    every = f" ({' or '.join(every_text(step) for step in steps)})" if thinned else ""
+    return f"{counts} {split} windows{every}"
+
+
+def every_text(every: int) -> str:
+    """Write which windows were used.
+
+    >>> every_text(1), every_text(2), every_text(4)
+    ('all', 'every 2nd', 'every 4th')
+    """
+    return {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(every, f"every {every}th")
 
 
 def _span(numbers: Sequence[int]) -> str:
@@ -206,7 +230,7 @@ def _settings(records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         rows.append(
-            [record.label, _draws_and_windows(record), *(gap_text(record.methods[name], "mae") for name in names)]
+            [record.label, draws_and_windows(record), *(gap_text(record.methods[name], "mae") for name in names)]
         )
         numbers = [published_number(record, name, "delta_mae") for name in names]
         if any(numbers):
@@ -214,9 +238,9 @@ def _settings(records: Sequence[Record]) -> str:
     return "Gap of MAE in per cent, with 95 % intervals.\n\n" + markdown_table(["cell", _TESTED, *names], rows)
 
 
-def _draws_and_windows(record: Record, split: str = "test") -> str:
+def draws_and_windows(record: Record, split: str = "test") -> str:
     """Return the numbers of draws and windows of a record."""
-    return f"{record.draws}, {record.figures[f'{split}_windows']:,}"
+    return f"{record.draws}, {windows_text([record], split).replace(f' {split} windows', '')}"
 
 
 def _mean_texts(numbers: Sequence[PublishedNumber | None], digits: int = 2) -> list[str]:
@@ -235,7 +259,7 @@ def _sizes(records: Sequence[Record]) -> str:
     rows = [
         [
             record.label if name == "oracle" else "",
-            _draws_and_windows(record) if name == "oracle" else "",
+            draws_and_windows(record) if name == "oracle" else "",
             METHODS.get(name, name),
             *(mean_text(record.groups[group][name]["mae"], None) for group in groups),
         ]
@@ -281,7 +305,11 @@ def _clusters_of_one(records: Sequence[Record]) -> str:
                 rows.append([record.label, what, *(gap_text(row, metric) for row in of_groups)])
                 rows += _published_rows(record, name, metric, groups, of_groups)
     table = markdown_table(["cell", "S from clusters:", *groups], rows, left=2)
-    return f"{_clusters_text(records[0])}\n\n{table}"
+    by_draws = {record.draws: record for record in records}  # models on the same draws have the same clusters
+    texts = [_clusters_text(record) for record in by_draws.values()]
+    if len(texts) > 1:
+        texts = [f"With {draws} draws of S: {text}" for draws, text in zip(by_draws, texts, strict=True)]
+    return "\n\n".join([*texts, table])
 
 
 def _published_rows(
@@ -310,7 +338,7 @@ def _steps(records: Sequence[Record]) -> str:
         values = {record.label: gap_by_step(record, metric=metric) for record in records}
         steps = [str(step + 1) for step in range(len(next(iter(values.values()))))]
         rows = [
-            [record.label, _draws_and_windows(record), *(f"{value:.2f}" for value in values[record.label])]
+            [record.label, draws_and_windows(record), *(f"{value:.2f}" for value in values[record.label])]
             for record in records
         ]
         heading = f"{metric.upper()} of Partial minus {metric.upper()} of Oracle, by step."
@@ -330,7 +358,7 @@ def _ranks_table(records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         means = (f"{record.groups[group]['mrr']:.4f}" for group in groups)
-        rows.append([record.label, *means, _draws_and_windows(record, "validation")])
+        rows.append([record.label, *means, draws_and_windows(record, "validation")])
         numbers = [published_number(record, "", "mrr", group) for group in groups]
         if any(numbers):
             rows.append([_published_label(record), *_mean_texts(numbers, digits=4), ""])
@@ -341,12 +369,12 @@ def _ranks_table(records: Sequence[Record]) -> str:
 def _weighting_ranks(records: Sequence[Record]) -> str:
     rows = []
     for record in records:
-        traffic = Record(**{**vars(record), "dataset": "traffic-20"})
+        traffic = replace(record, dataset="traffic-20")
         numbers = [published_number(traffic, name, "mrr") for name in ("ddw", "fdw")]
         rows.append(
             [
                 record.label,
-                _draws_and_windows(record, "validation"),
+                draws_and_windows(record, "validation"),
                 *(f"{record.figures[name]:.4f}" for name in ("ddw", "fdw")),
                 *_mean_texts(numbers, digits=4),
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from subcast.comparison import LEAST_DRAWS
 from subcast.experiments.published import load_published
-from subcast.experiments.report.records import METHODS, MODELS, PAPER_DATASETS, AllRecords, Record
+from subcast.experiments.report.records import METHODS, MODELS, OTHER_ORDER, PAPER_DATASETS, AllRecords, Record
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Outcome:
     cell: str
     holds: bool | None
     evidence: str
+
+    @property
+    def dataset(self) -> str:
+        """The dataset of the cell."""
+        return re.split(r"[^\w-]", self.cell, maxsplit=1)[0]
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     >>> verdict([Outcome("a", None, ""), Outcome("b", None, ""), Outcome("c", False, "")])
     'undecided in 2 of 3 cells, does not hold in 1'
     """
+    outcomes = counted(outcomes)
     answer, cells = overall_answer(outcomes), len(outcomes)
     words = {True: "holds", False: "does not hold", None: "undecided"}
     counts = {word: sum(outcome.holds is holds for outcome in outcomes) for holds, word in words.items()}
@@ -77,12 +84,22 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     return f"{first} in {counts[first]} of {cells} cells" + "".join(f", {word} in {counts[word]}" for word in rest)
 
 
+def counted(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Return the outcomes that count: those of the other order of ECG5000's rows only where there is nothing else.
+
+    >>> [outcome.cell for outcome in counted([Outcome("ecg5000 TCN", True, ""), Outcome("clouds TCN", False, "")])]
+    ['clouds TCN']
+    """
+    return [outcome for outcome in outcomes if outcome.dataset != OTHER_ORDER] or outcomes
+
+
 def overall_answer(outcomes: Sequence[Outcome]) -> str:
     """Return the answer of all cells: "undecided" where most are, else that of the cells that decide.
 
     >>> overall_answer([Outcome("a", None, ""), Outcome("b", False, "")]), overall_answer([Outcome("a", True, "")] * 2)
     ('no', 'yes')
     """
+    outcomes = counted(outcomes)
     decided = [outcome.holds for outcome in outcomes if outcome.holds is not None]
     if not outcomes:
         return "not measured"
@@ -174,11 +191,14 @@ def diminishing(values: Sequence[float], positions: Sequence[float], sign: int, 
 
 
 def main_gaps(all_records: AllRecords, method: str, dataset: str | None) -> list[float]:
-    """Return a method's gaps of MAE in the table of main results, on a dataset; None: on those not the paper's own."""
+    """Return a method's gaps of MAE in the table of main results, on a dataset; None: on those not the paper's own.
+
+    A cell has the gap of its first training.
+    """
     records = [
         record
         for record in all_records["table-main"]
-        if (record.dataset not in PAPER_DATASETS if dataset is None else record.dataset == dataset)
+        if (record.dataset not in PAPER_DATASETS if dataset is None else record.dataset == dataset) and record.is_first
     ]
     return [gaps(record, [method])[0] for record in records if method in record.methods]
 

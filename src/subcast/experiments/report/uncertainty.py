@@ -1,0 +1,198 @@
+"""How far ours and a published number may be apart by chance: other draws of S, windows left out, other trainings."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subcast.comparison import LEAST_DRAWS, RESAMPLES, Comparison
+from subcast.experiments.report.records import ORDERS, AllRecords, Record, published_number
+
+FIGURES = ("mae", "rmse", "mae_gap", "rmse_gap")
+TRAININGS = 10
+"""Trainings of each model in the paper."""
+_DRAWS = 1000  # of S in the paper: 100 for each training
+_DRAWS_OF = {"table-apriori": 50}
+_Z = 1.96
+Spreads = Mapping[tuple[str, str], float]
+"""By method and figure: deviation between trainings, for errors as a share of the error, for gaps in points."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A number of ours beside the published one.
+
+    Parameters
+    ----------
+    ours, published
+        the mean over our trainings, and the paper's number
+    allowed
+        how far they may be apart by chance (95 %)
+    """
+
+    ours: float
+    published: float
+    allowed: float
+
+    @property
+    def agree(self) -> bool:
+        """Whether the difference may be chance."""
+        return abs(self.ours - self.published) <= self.allowed
+
+
+def cells(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the trainings of each cell of each experiment that are on the draws and windows of the first of them."""
+    by_cell: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        by_cell.setdefault((record.experiment, record.dataset, record.model), []).append(record)
+    for trainings in by_cell.values():
+        yield [record for record in trainings if record.size == trainings[0].size]
+
+
+def training_spreads(all_records: AllRecords) -> dict[tuple[str, str], float]:
+    """Return how far trainings that differ in their seed alone are apart, over all models that have several.
+
+    A method that several experiments have is taken from the first of them.
+    """
+    squares: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    seen: set[tuple[str, ...]] = set()
+    for records in all_records.values():
+        for trainings in cells(record for record in records if record.dataset in ORDERS):
+            first = trainings[0]
+            for method in first.methods if len(trainings) > 1 and "oracle" in first.methods else ():
+                key = (first.dataset, first.model, method)
+                if key in seen or not all(method in record.methods for record in trainings):
+                    continue
+                seen.add(key)
+                for figure in FIGURES:
+                    values = np.array([record.methods[method][figure] for record in trainings])
+                    scale = 1.0 if figure.endswith("gap") else values.mean()
+                    entry = (float(((values - values.mean()) ** 2).sum()) / scale**2, len(values) - 1)
+                    squares.setdefault((method, figure), []).append(entry)
+    return {key: float(np.sqrt(sum(s for s, _ in own) / sum(n for _, n in own))) for key, own in squares.items()}
+
+
+def spread_between_trainings(spreads: Spreads, method: str, figure: str, value: float) -> float:
+    """Return the deviation between trainings of a number; a method that has none takes that of FDW."""
+    spread = spreads.get((method, figure), spreads.get(("fdw", figure), 0.0))
+    return spread if figure.endswith("gap") else spread * value
+
+
+def mean_over(trainings: Sequence[Record], method: str, figure: str, group: str = "15%") -> float:
+    """Return the mean of a number over trainings."""
+    return float(np.mean([record.groups[group][method][figure] for record in trainings]))
+
+
+def resampled(trainings: Sequence[Record], method: str, figure: str, group: str = "15%") -> NDArray[np.float64] | None:
+    """Return the mean of a number over trainings for each resampling of the draws of S; None without tallies.
+
+    The paper has the same test windows, so these are not resampled. Where only every so many of them are forecast, the
+    numbers vary by what that costs (`window_error`), all numbers of a dataset alike. Numbers of cells with as many
+    draws are resampled alike.
+    """
+    samples = []
+    for record in trainings:
+        comparison = record.comparison(group)
+        if comparison is None or method not in comparison.tallies or len(comparison.draws) < LEAST_DRAWS:
+            return None
+        metric, step = figure.removesuffix("_gap"), max(comparison.tallies[method].by_stretch)
+        errors = comparison.resampled_errors(method, metric, step, windows=False)
+        if figure != metric:
+            oracle = comparison.resampled_errors("oracle", metric, step, windows=False)
+            errors = 100 * (errors - oracle) / oracle
+        normal = _normal(f"windows {record.dataset}")
+        samples.append(errors + window_error(comparison, method, figure, record.every) * normal)
+    return np.asarray(np.mean(samples, axis=0))
+
+
+def window_error(comparison: Comparison, method: str, figure: str, every: int) -> float:
+    """Return the standard error of a number that comes from forecasting only every so many of the windows.
+
+    That of a systematic sample, from the differences of neighboring stretches of windows.
+    """
+    metric, step = figure.removesuffix("_gap"), max(comparison.tallies[method].by_stretch)
+    values = _by_stretch(comparison, method, metric, step)
+    if figure != metric:
+        mean, oracle = (float(comparison.errors(name, metric, step).mean()) for name in (method, "oracle"))
+        values = 100 / oracle * (values - mean / oracle * _by_stretch(comparison, "oracle", metric, step))
+    if every == 1 or len(values) < 2:
+        return 0.0
+    variance = float((np.diff(values) ** 2).sum()) / (2 * (len(values) - 1))
+    return float(np.sqrt((1 - 1 / every) * variance / len(values)))
+
+
+def _by_stretch(comparison: Comparison, method: str, metric: str, step: int) -> NDArray[np.float64]:
+    """Return what each stretch of windows has in an error, the mean over draws, up to a constant, [stretches]."""
+    sums = comparison.tallies[method].by_stretch[step]
+    count = np.maximum(sums.count, 1)
+    if metric == "mae":
+        return np.asarray((sums.absolute / count).mean(axis=0))
+    root = comparison.errors(method, metric, step)[:, None]
+    return np.asarray((sums.squared / count / (2 * root)).mean(axis=0))
+
+
+def _normal(name: str) -> NDArray[np.float64]:
+    """Return a standard normal number for each resampling, the same ones for the same name."""
+    return np.random.default_rng(zlib.crc32(name.encode())).standard_normal(RESAMPLES)
+
+
+def with_trainings(
+    samples: NDArray[np.float64], trainings: Sequence[Record], method: str, figure: str, spreads: Spreads
+) -> NDArray[np.float64]:
+    """Return resampled numbers that vary with the training too; MAE and RMSE of a method vary alike."""
+    first = trainings[0]
+    spread = spread_between_trainings(spreads, method, figure, float(samples.mean()))
+    return samples + spread / np.sqrt(len(trainings)) * _normal(f"{first.dataset} {first.model} {method}")
+
+
+def beside_published(
+    trainings: Sequence[Record], method: str, figure: str, group: str, spreads: Spreads
+) -> Beside | None:
+    """Set a number beside the published one of the experiment's own table; None if one of them is missing.
+
+    They may be apart by what comes from our draws of S, from the test windows that ours leaves out, from our trainings
+    and the paper's, and from the paper's draws of S, which are others for every method.
+    """
+    record, metric = trainings[0], figure.removesuffix("_gap")
+    published = published_number(record, method, figure if figure == metric else f"delta_{metric}", group, own=True)
+    sampling = _sampling_error(trainings, method, figure, group)
+    if published is None or sampling is None:
+        return None
+    ours = mean_over(trainings, method, figure, group)
+    spread = spread_between_trainings(spreads, method, figure, ours)
+    if method == "apriori":  # a training of its own for each draw
+        spread = 0.0
+    variance = sampling**2 + spread**2 * (1 / len(trainings) + 1 / TRAININGS)
+    variance += _error_of_published(record, method, figure) ** 2
+    return Beside(ours, published.mean, _Z * float(np.sqrt(variance)))
+
+
+def _sampling_error(trainings: Sequence[Record], method: str, figure: str, group: str) -> float | None:
+    """Return the standard error of a number over draws of S and windows; without tallies from the stored figures."""
+    samples = resampled(trainings, method, figure, group)
+    if samples is not None:
+        return float(samples.std(ddof=1))
+    row = trainings[0].groups[group][method]
+    if row["draws"] < LEAST_DRAWS:
+        return None
+    if figure.endswith("gap"):
+        lower, upper = row[f"{figure}_interval"]
+        return float(upper - lower) / (2 * _Z)
+    return float(row[f"{figure}_deviation"]) / row["draws"] ** 0.5
+
+
+def _error_of_published(record: Record, method: str, figure: str) -> float:
+    """Return the standard error of a published number; for a gap that of the difference of two unpaired means."""
+    metric, draws = figure.removesuffix("_gap"), _DRAWS_OF.get(record.experiment, _DRAWS)
+    oracle = published_number(record, "oracle", metric)
+    own = published_number(record, method, metric) or oracle
+    if oracle is None or own is None or oracle.deviation is None:
+        return 0.0
+    deviation = own.deviation if own.deviation is not None else oracle.deviation
+    if figure == metric:
+        return deviation / draws**0.5
+    return 100 * float(np.hypot(deviation, oracle.deviation)) / draws**0.5 / oracle.mean
