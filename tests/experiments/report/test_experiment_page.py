@@ -95,3 +95,14 @@ def test_a_cell_needs_every_model_that_it_uses(tmp_path: Path) -> None:
     assert count_cells(experiment, [], plain | {("clouds", "mtgnn", "identity")}) == "0 of 1"
     assert count_cells(get_experiment("table-noise"), [], {("ecg5000", "mtgnn", "")}) == "0 of 0"
     assert count_cells(get_experiment("table-noise"), [], {("ecg5000", "mtgnn", "noise")}) == "0 of 1"
+
+
+def test_numbers_are_listed_in_the_papers_order_of_rows(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", "table-main", "ecg5000", "tcn", measured=gaps_of(partial=30, fdw=9))
+    alone = report(tmp_path)["table-main"]
+    assert row_of(section(alone, "## What does not"), "ecg5000 TCN", "gap", "FDW, gap of MAE")
+    write_record(tmp_path / "r", "table-main", "ecg5000-test-first", "tcn", measured=gaps_of(partial=30, fdw=20))
+    text = section(report(tmp_path)["table-main"], "## What does not")
+    assert row_of(text, "ecg5000-test-first TCN", "gap", "FDW, gap of MAE")
+    assert "| ecg5000 TCN | gap" not in text
+    assert "Numbers with ECG5000's training rows first are not listed here" in text

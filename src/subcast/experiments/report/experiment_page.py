@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from subcast.experiments.declaration import Experiment
-from subcast.experiments.report.agreement import agreement_by_order, claims_summary, paper_checks
+from subcast.experiments.report.agreement import PaperCheck, agreement_by_order, claims_summary, paper_checks
 from subcast.experiments.report.orders import order_details, order_summary
 from subcast.experiments.report.paper_claims import CLAIMS
-from subcast.experiments.report.records import METHODS, MODELS, AllRecords, Record
+from subcast.experiments.report.records import METHODS, MODELS, ORDERS, OTHER_ORDER, PAPER_ORDER, AllRecords, Record
 from subcast.experiments.report.tables import make_tables, markdown_table
 from subcast.experiments.report.verdicts import Claim, Outcome, cells_of_paper, counted, overall_answer, verdict
 
@@ -107,10 +107,17 @@ def _agreeing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
         for claim, outcomes in _claims(experiment, all_records)
         if any(outcome.holds for outcome in counted(outcomes))
     ]
-    checks = [check for check in paper_checks(all_records[experiment.name], all_records) if check.agrees]
+    checks = [check for check in _listed(experiment, all_records) if check.agrees]
     lines += [f"- {check.cell}, {check.what}: {check.numbers}." for check in checks]
     yield "## What agrees with the paper"
     yield "\n".join(lines) or "Nothing that the paper prints or says could be confirmed here."
+
+
+def _listed(experiment: Experiment, all_records: AllRecords) -> list[PaperCheck]:
+    """Return the checks to list: those in the paper's order of rows, or in the other one where it has none."""
+    records = all_records[experiment.name]
+    own = [record for record in records if record.dataset == PAPER_ORDER]
+    return paper_checks(own, all_records) or paper_checks(records, all_records)
 
 
 def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
@@ -123,7 +130,7 @@ def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]
     ]
     checks = [
         [check.cell, check.kind, check.what, check.numbers]
-        for check in paper_checks(all_records[experiment.name], all_records)
+        for check in _listed(experiment, all_records)
         if not check.agrees
     ]
     if claims:
@@ -132,6 +139,12 @@ def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]
         yield markdown_table(["cell", "kind", "quantity", "ours and published"], checks, left=4)
     if not claims and not checks:
         yield "Nothing that was compared."
+    datasets = {record.dataset for record in all_records[experiment.name]}
+    if datasets >= set(ORDERS) and _listed(experiment, all_records):
+        yield (
+            f"Numbers with ECG5000's {ORDERS[OTHER_ORDER]} are not listed here; the verdict above counts how many of "
+            "them agree."
+        )
 
 
 def _holding(outcomes: Sequence[Outcome]) -> str:
