@@ -16,7 +16,8 @@ import numpy as np
 
 from subcast.comparison import Comparison, Gap, Tally
 from subcast.metrics import METRICS
-from subcast.experiments.report.records import MODELS, read_trainings, training_label
+from subcast.experiments.report.records import MODELS, read_records, read_trainings, training_label
+from subcast.experiments.report.summary import headlines
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ("mtgnn", "tcn", "lstnet", "mstgcn", "astgcn")
@@ -541,6 +542,16 @@ def finetuned() -> str:
     return markdown(heads, rows)
 
 
+def reproduction() -> str:
+    """Return what the report says of the paper, in a few lines."""
+    all_records, _ = read_records(ROOT / "results" / "reproduce")
+    return "".join(
+        textwrap.fill(f"- {text}", width=125, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        + "\n"
+        for text in headlines(all_records)
+    )
+
+
 def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
@@ -548,7 +559,7 @@ def markdown(heads: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
 
 
 BLOCKS = {
-    "README.md": {"accuracy": accuracy, "speed": speed},
+    "README.md": {"accuracy": accuracy, "reproduction": reproduction, "speed": speed},
     "docs/guide/limits.md": {"limits": limits},
     "docs/forecasters.md": {"trainings": trainings},
     "docs/method.md": {

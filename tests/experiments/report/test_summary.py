@@ -7,6 +7,8 @@ from pathlib import Path
 
 from experiments.report.examples import DRAWS, STEP, comparison, gaps_of, report, row_of, section, write_record
 from subcast.experiments.declaration import load_experiments
+from subcast.experiments.report.records import read_records
+from subcast.experiments.report.summary import headlines
 
 TRAINING = {"protocol": "paper", "config": {"epochs": 1}, "epochs": [], "hours": 1}
 
@@ -162,3 +164,18 @@ def test_further_trainings_are_no_cells(tmp_path: Path) -> None:
     line = next(line for line in page.splitlines() if line.startswith("- The paper's method (FDW): gap of MAE +3.0"))
     assert "(1 cell)" in line
     assert row_of(section(page, "## Other methods, by name"), "FDW")[1:3] == ["1", "1"]
+
+
+def test_headlines_say_where_the_papers_method_is_better(tmp_path: Path) -> None:
+    measured = gaps_of(partial=9, fdw=1, subcast=4)
+    write_record(tmp_path / "r", "table-main", "ecg5000-test-first", "tcn", measured=measured)
+    write_record(tmp_path / "r", "table-main", "clouds", "tcn", measured=gaps_of(partial=9, fdw=7, subcast=4))
+    lines = list(headlines(read_records(tmp_path / "r")[0]))
+    assert lines[0].startswith("ECG5000 with its test rows first (TCN): ")
+    assert lines[0].endswith(").")  # without what a gap of 0 would do
+    assert lines[1] == "No model was measured in both orders yet."
+    assert lines[-1].startswith(
+        "Against the paper's method, the default of `subcast` has a significantly smaller error in 2 of 4"
+    )
+    assert "larger one in 2: FDW on ecg5000-test-first TCN in MAE (-" in lines[-1]
+    assert " %); FDW on ecg5000-test-first TCN in RMSE (-" in lines[-1]

@@ -16,6 +16,7 @@ from subcast.experiments.report.records import (
     ORDERS,
     ORIGINALS,
     OTHER_ORDER,
+    PAPER_ORDER,
     AllRecords,
     Record,
     iterate_records,
@@ -37,6 +38,7 @@ _METHOD_NAMES = {
     "fdw": "The paper's method (FDW)",
     "subcast": "The default of `subcast`",
 }
+_PAPERS = ORDERS[PAPER_ORDER]
 _CLAIM_VERBS = {
     "yes": ("holds", "hold"),
     "in part": ("holds in part", "hold in part"),
@@ -58,6 +60,22 @@ def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Itera
     lines.append(f"- {question} {order_verdict(all_records)}")
     lines += [f"- {text}" for text in sentences if text]
     yield "\n".join(lines)
+
+
+def headlines(all_records: AllRecords) -> Iterator[str]:
+    """Yield a few sentences for a reader of another page: what agrees, which order of rows, and where FDW is better."""
+    texts = [text for text in _agreement_sentences(all_records) if text.startswith(f"ECG5000 with its {_PAPERS}")]
+    yield from (text.split(" FDW's gaps are small")[0] for text in texts)
+    yield order_verdict(all_records)
+    yield _claims_sentence(all_records).replace(" ([below](#the-papers-claims))", "")
+    every = [contest for contest in contests(all_records) if contest.rival == "fdw"]
+    lost = [contest for contest in every if contest.lost and contest.clear]
+    won = sum(contest.clear and not contest.lost for contest in every)
+    where = "; ".join(f"{_contest_words(contest).removesuffix(', significant)')})" for contest in lost)
+    yield (
+        f"Against the paper's method, the default of `subcast` has a significantly smaller error in {won} of "
+        f"{len(every)} comparisons, and a significantly larger one in {len(lost)}{f': {where}' if where else ''}."
+    )
 
 
 def _claims_sentence(all_records: AllRecords) -> str:
