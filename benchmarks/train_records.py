@@ -6,7 +6,7 @@
     python benchmarks/train_records.py --list              # names of all trainings, and which are finished
 
 An interrupted training resumes after its last finished epoch when the same command is given again. The finished
-model goes to results/checkpoints/NAME (traffic-20 and most variants to checkpoints/ in --work), its record to
+model goes to results/checkpoints/NAME (most variants to checkpoints/ in --work), its record to
 results/training-NAME.json; logs and states stay in --work.
 """
 
@@ -41,8 +41,12 @@ from subcast.training import TrainConfig, train
 from subcast.windows import Split, Windows
 
 CHECKPOINTS = records.RESULTS / "checkpoints"
-# Datasets whose models of a variant are committed; those of clouds and traffic-20 are large or quick to train.
-COMMITTED = {"calendar": ("metr-la-29", "pems-bay-67", "beijing-pollutants"), "masked": ("metr-la-29",)}
+# Datasets whose models of a variant are committed, and all models without one.
+COMMITTED = {
+    "calendar": ("metr-la-29", "pems-bay-67", "beijing-pollutants"),
+    "masked": ("metr-la-29",),
+    "identity": ("metr-la-29", "clouds", "traffic-20"),
+}
 DRAWS = 5  # of the present variables, for the errors of the Partial setting
 
 
@@ -65,9 +69,9 @@ class Job:
         return trained_name(self.model, self.dataset, self.seed, self.variant)
 
     def kept_in(self, work: Path) -> Path:
-        """Return the folder of the trained model; models of traffic-20 and most variants are not committed."""
+        """Return the folder of the trained model; most variants are not committed."""
         committed = not self.variant or self.dataset in COMMITTED.get(self.variant, ())
-        return (CHECKPOINTS if committed and self.dataset != "traffic-20" else work / "checkpoints") / self.name
+        return (CHECKPOINTS if committed else work / "checkpoints") / self.name
 
     def split(self) -> Split:
         """Return its training, validation and test windows, as the experiments use them."""

@@ -39,6 +39,7 @@ _METHOD_NAMES = {
     "subcast": "The default of `subcast`",
 }
 _PAPERS = ORDERS[PAPER_ORDER]
+_VARIANTS_WITH_CELLS = ("", "identity", "hardened", "noise")
 _CLAIM_VERBS = {
     "yes": ("holds", "hold"),
     "in part": ("holds in part", "hold in part"),
@@ -352,10 +353,10 @@ def training_name(training: Mapping[str, Any]) -> str:
 
 
 def committed_sentence(trainings: Sequence[Mapping[str, Any]], committed: Set[str]) -> str:
-    """Return which trained models are committed, and which must be trained again; "" without trainings."""
-    if not trainings:
+    """Return which trained models with cells are committed, and which must be trained again; "" without trainings."""
+    names = [training_name(training) for training in trainings if _has_cells(training)]
+    if not names:
         return ""
-    names = [training_name(training) for training in trainings]
     absent = [name for name in names if name not in committed]
     text = f"{len(names) - len(absent)} of {plural(len(names), 'trained model')} are in `results/checkpoints/`."
     if not absent:
@@ -364,6 +365,12 @@ def committed_sentence(trainings: Sequence[Mapping[str, Any]], committed: Set[st
         f"{text} The others must be trained again before their cells can be measured again: "
         f"{', '.join(f'`{name}`' for name in absent)}."
     )
+
+
+def _has_cells(training: Mapping[str, Any]) -> bool:
+    """Return whether experiments of the paper use a trained model; others are for comparisons of the method page."""
+    used = training["dataset"] in ORIGINALS and training["model"] in MODELS
+    return used and training.get("variant", "") in _VARIANTS_WITH_CELLS
 
 
 def _default_dates(all_records: AllRecords) -> Iterator[str]:
