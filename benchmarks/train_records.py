@@ -46,6 +46,7 @@ COMMITTED = {
     "calendar": ("metr-la-29", "pems-bay-67", "beijing-pollutants"),
     "masked": ("metr-la-29",),
     "identity": ("metr-la-29", "clouds", "traffic-20"),
+    "hardened": ("metr-la-29", "clouds"),
 }
 DRAWS = 5  # of the present variables, for the errors of the Partial setting
 
