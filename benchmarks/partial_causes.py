@@ -340,41 +340,65 @@ def _of_laplacian(model: str, dataset: str) -> list[Change]:
     return [*_of_graph_models(model, dataset), *others]
 
 
-SHORT = 15  # epochs
+SHORT = 12  # epochs
+_FEW = f"{SHORT} epochs instead of 100"
 
 
-def short(dataset: str, settings: dict[str, Any] | None = None, **changes: Any) -> Callable[[Split], TrainedForecaster]:
-    """Return a function that trains MTGNN for a few epochs, with all steps in the loss after 30 % of them."""
+def short(
+    model: str, settings: dict[str, Any] | None = None, graph_of: str = "", **changes: Any
+) -> Callable[[Split], TrainedForecaster]:
+    """Return a function that trains a model for a few epochs, with all steps in the loss after 30 % of them.
+
+    Parameters
+    ----------
+    model, settings
+        kind and settings of the model
+    graph_of
+        name of the committed model whose graph is used, for a model that is given one
+    changes
+        changes of the training
+    """
 
     def build(split: Split) -> TrainedForecaster:
-        config = TrainConfig(
-            **({"epochs": SHORT, "schedule": "constant", "patience": None, "progress": False} | changes)
-        )
-        return train("mtgnn", split.train, split.val, config, settings=settings)
+        config = {"epochs": SHORT, "schedule": "constant", "patience": None, "progress": False} | changes
+        graph = TrainedForecaster.load(CHECKPOINTS / graph_of) if graph_of else None
+        return train(model, split.train, split.val, TrainConfig(**config), settings=settings, graph=graph)
 
     return build
 
 
 def _of_graph_learning(dataset: str) -> list[Change]:
     """Return trainings of MTGNN that may learn another graph: in which few variables have most of the edges?"""
-    few = f"{SHORT} epochs instead of 100"
     trained = {
-        "short": (few, short(dataset)),
+        "short": (_FEW, short("mtgnn")),
         "short, noise": (
-            f"{few}, the authors' noise before the strongest edges are chosen",
-            short(dataset, {"graph_noise": NOISE}),
+            f"{_FEW}, the authors' noise before the strongest edges are chosen",
+            short("mtgnn", {"graph_noise": NOISE}),
         ),
-        "short, slower": (f"{few}, a third of the learning rate", short(dataset, learning_rate=1e-3 / 3)),
-        "short, no decay": (f"{few}, no weight decay", short(dataset, weight_decay=0.0)),
+        "short, slower": (f"{_FEW}, a third of the learning rate", short("mtgnn", learning_rate=1e-3 / 3)),
     }
-    seeds = (1, 2)
     others = [
         Change(
             f"seed {seed}", "mtgnn", dataset, "another seed of the training", of=trained_name("mtgnn", dataset, seed)
         )
-        for seed in seeds
+        for seed in (1, 2)
     ]
     return [*others, *(Change(name, "mtgnn", dataset, text, build=build) for name, (text, build) in trained.items())]
+
+
+def _of_given_graphs(dataset: str) -> list[Change]:
+    """Return trainings of ASTGCN with the graphs that several trainings of MTGNN learned."""
+    graphs = {"": trained_name("mtgnn", dataset), ", graph of seed 1": trained_name("mtgnn", dataset, 1)}
+    return [
+        Change(
+            f"short{name}",
+            "astgcn",
+            dataset,
+            f"{_FEW}{name and f', the{name[1:]} of MTGNN'}",
+            build=short("astgcn", graph_of=graph),
+        )
+        for name, graph in graphs.items()
+    ]
 
 
 _LEFT_OUT = "a model of S alone, with the same weights: layers are normalized over S"
@@ -388,6 +412,7 @@ CHANGES = [
     *_of_graph_learning(FIRST),
     *_of_laplacian("mstgcn", FIRST),
     *_of_laplacian("astgcn", FIRST),
+    *_of_given_graphs(FIRST),
     *_of_laplacian("astgcn", OTHER),
     *_of_laplacian("mstgcn", OTHER),
     *_of_graph_models("mtgnn", OTHER),
@@ -459,15 +484,21 @@ def hubs(model: TrainedForecaster, draws: list[Present], mae: dict[str, NDArray[
 
     Hubs are the variables with the most edges, in either direction.
     """
-    most, share = busiest(model.module.adjacency().detach().numpy() > 0)
+    module = model.module
+    most, share = busiest(module.adjacency().detach().numpy() > 0)
+    untrained = [busiest(graph)[1] for graph in untrained_graphs(module.settings)] if _learns_graph(module) else None
     in_subset = [int(np.isin(draw, most).sum()) for draw in draws]
     gaps = mae["partial"][:, STEP - 1] / mae["oracle"][:, STEP - 1] - 1
     return {
         "share_of_edges": share,
-        "share_untrained": float(np.mean([busiest(graph)[1] for graph in untrained_graphs(model.module.settings)])),
+        "share_untrained": None if untrained is None else float(np.mean(untrained)),
         "hubs_in_subset": in_subset,
         "correlation": float(np.corrcoef(in_subset, gaps)[0, 1]) if np.std(in_subset) > 0 else None,
     }
+
+
+def _learns_graph(module: ForecastModule) -> bool:
+    return bool(type(module).learns_graph)
 
 
 def busiest(graph: NDArray[np.bool_]) -> tuple[NDArray[np.int64], float]:

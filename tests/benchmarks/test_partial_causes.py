@@ -151,6 +151,7 @@ def test_hubs_are_the_variables_with_most_edges(transposed, monkeypatch):
     graph[:, :20] = 1.0
     graph[28, 25] = 1.0
     module = SimpleNamespace(adjacency=lambda: graph.T if transposed else graph, settings={"of": "it"})
+    monkeypatch.setattr(causes, "_learns_graph", lambda asked: asked is module)
     draws = [np.array([0, 1, 21]), np.array([21, 22, 23])]
     errors = {"oracle": np.ones((2, 12)), "partial": np.array([[1.5] * 12, [1.1] * 12])}
     hubs = causes.hubs(SimpleNamespace(module=module), draws, errors)
@@ -177,7 +178,16 @@ def test_short_trainings_change_what_they_say(windows, monkeypatch):
         if change.build is not None:
             change.build(windows)
     plain = asked[0][0]
-    assert (plain.epochs, plain.learning_rate, plain.weight_decay, asked[0][1]) == (15, 1e-3, 1e-4, None)
-    assert [settings for _, settings in asked[1:]] == [{"graph_noise": 0.01}, None, None]
+    assert (plain.epochs, plain.learning_rate, plain.weight_decay, asked[0][1]) == (12, 1e-3, 1e-4, None)
+    assert [settings for _, settings in asked[1:]] == [{"graph_noise": 0.01}, None]
     changed = [{k: v for k, v in c.to_dict().items() if v != plain.to_dict()[k]} for c, _ in asked[1:]]
-    assert changed == [{}, {"learning_rate": 1e-3 / 3}, {"weight_decay": 0.0}]
+    assert changed == [{}, {"learning_rate": 1e-3 / 3}]
+
+
+def test_astgcn_is_given_the_graphs_of_two_trainings(windows, monkeypatch):
+    asked = []
+    monkeypatch.setattr(causes.TrainedForecaster, "load", lambda folder: folder.name)
+    monkeypatch.setattr(causes, "train", lambda *given, **named: asked.append((given[0], named["graph"])))
+    for change in causes._of_given_graphs("ecg5000-test-first"):
+        change.build(windows)
+    assert asked == [("astgcn", "mtgnn-ecg5000-test-first"), ("astgcn", "mtgnn-ecg5000-test-first-seed1")]
