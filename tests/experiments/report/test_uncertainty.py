@@ -155,16 +155,22 @@ def test_the_spread_is_that_of_all_models_with_several_trainings(tmp_path: Path)
     write_record(tmp_path, "table-oracle-partial", "clouds", "tcn", seed=0, measured=gaps_of(partial=3))
     write_record(tmp_path, "table-oracle-partial", "clouds", "tcn", seed=1, measured=gaps_of(partial=90))
     spreads = training_spreads(read_records(tmp_path)[0])
-    assert spreads["partial", "mae_gap"] == pytest.approx(((2 * 2.0**2 + 2 * 1.0**2) / 3) ** 0.5, rel=0.05)
-    assert spreads["oracle", "mae"] == pytest.approx(0.0, abs=1e-9)
+    assert spreads["", "partial", "mae_gap"] == pytest.approx(((2 * 2.0**2 + 2 * 1.0**2) / 3) ** 0.5, rel=0.05)
+    assert spreads["", "oracle", "mae"] == pytest.approx(0.0, abs=1e-9)
     values = [np.array([1.30, 1.34]), np.array([1.05, 1.06, 1.07])]
     squares = sum((((v - v.mean()) / v.mean()) ** 2).sum() for v in values)
-    assert spreads["partial", "mae"] == pytest.approx((squares / 3) ** 0.5, rel=0.05)
-    assert spread_between_trainings(spreads, "partial", "mae", 4.0) == pytest.approx(4 * spreads["partial", "mae"])
-    assert spread_between_trainings(spreads, "partial", "mae_gap", 4.0) == spreads["partial", "mae_gap"]
-    borrowed = {("fdw", "mae_gap"): 0.4}
-    assert spread_between_trainings(borrowed, "uw", "mae_gap", 9.0) == 0.4
-    assert spread_between_trainings({}, "uw", "mae_gap", 9.0) == 0.0
+    assert spreads["", "partial", "mae"] == pytest.approx((squares / 3) ** 0.5, rel=0.05)
+    assert spread_between_trainings(spreads, "mtgnn", "partial", "mae", 4.0) == pytest.approx(
+        4 * spreads["", "partial", "mae"]
+    )
+    assert spread_between_trainings(spreads, "mtgnn", "partial", "mae_gap", 4.0) == spreads["", "partial", "mae_gap"]
+    own = spread_between_trainings(spreads, "lstnet", "partial", "mae_gap", 4.0)  # three trainings
+    assert own == pytest.approx(1.0, rel=0.05)
+    two = spread_between_trainings(spreads, "tcn", "partial", "mae_gap", 4.0)
+    assert two == spreads["", "partial", "mae_gap"]
+    borrowed = {("", "fdw", "mae_gap"): 0.4}
+    assert spread_between_trainings(borrowed, "tcn", "uw", "mae_gap", 9.0) == 0.4
+    assert spread_between_trainings({}, "tcn", "uw", "mae_gap", 9.0) == 0.0
 
 
 def test_trainings_on_other_windows_are_left_out(tmp_path: Path) -> None:
@@ -176,12 +182,12 @@ def test_trainings_on_other_windows_are_left_out(tmp_path: Path) -> None:
 
 def test_several_trainings_vary_less_than_one(tmp_path: Path) -> None:
     first = record_of(tmp_path, varied())
-    samples, spreads = np.full(1000, 3.0), {("oracle", "mae"): 0.02}
+    samples, spreads = np.full(1000, 3.0), {("", "oracle", "mae"): 0.02}
     one = with_trainings(samples, [first], "oracle", "mae", spreads)
     four = with_trainings(samples, [first] * 4, "oracle", "mae", spreads)
     assert one.std() == pytest.approx(0.06, rel=0.1)
     assert four.std() == pytest.approx(0.03, rel=0.1)
-    both = with_trainings(samples, [first], "oracle", "rmse", {("oracle", "rmse"): 0.01})
+    both = with_trainings(samples, [first], "oracle", "rmse", {("", "oracle", "rmse"): 0.01})
     assert np.corrcoef(one, both)[0, 1] == pytest.approx(1.0)
     own = with_trainings(samples, [replace(first, model="lstnet")], "oracle", "mae", spreads)
     assert abs(np.corrcoef(one, own)[0, 1]) < 0.2
@@ -191,7 +197,7 @@ def test_a_model_trained_for_each_draw_has_no_other_training(tmp_path: Path) -> 
     measured = gaps_of(partial=9.0, apriori=4.0, fdw=2.0)
     write_record(tmp_path, "table-apriori", "ecg5000", "mtgnn", measured=measured)
     (record,) = read_records(tmp_path)[0]["table-apriori"]
-    spreads = {("fdw", "mae_gap"): 5.0}
+    spreads = {("", "fdw", "mae_gap"): 5.0}
     lower, upper = record.methods["apriori"]["mae_gap_interval"]
     paper = 100 * 0.54 * 2**0.5 / 50**0.5 / 3.43  # 50 trainings, the deviation of Oracle for both
     allowed = beside_published([record], "apriori", "mae_gap", "15%", spreads).allowed

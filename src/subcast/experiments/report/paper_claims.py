@@ -149,7 +149,7 @@ def _mtgnn_loses_most(all_records: AllRecords) -> list[Outcome]:
 
 def _between_trainings(all_records: AllRecords, method: str, figure: str, value: float) -> float:
     """Return how far a number of two models may be apart by the chance of one training each."""
-    return 1.96 * 2**0.5 * spread_between_trainings(training_spreads(all_records), method, figure, value)
+    return 1.96 * 2**0.5 * spread_between_trainings(training_spreads(all_records), "", method, figure, value)
 
 
 def _is_smaller(first: float, second: float, by_chance: float) -> bool | None:

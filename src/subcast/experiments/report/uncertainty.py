@@ -18,8 +18,11 @@ TRAININGS = 10
 _DRAWS = 1000  # of S in the paper: 100 for each training
 _DRAWS_OF = {"table-apriori": 50}
 _Z = 1.96
-Spreads = Mapping[tuple[str, str], float]
-"""By method and figure: deviation between trainings, for errors as a share of the error, for gaps in points."""
+Spreads = Mapping[tuple[str, str, str], float]
+"""By model ("" for all together), method and figure: the deviation between trainings, for errors as a share of the
+error, for gaps in points."""
+LEAST_TRAININGS = 3
+"""Least number of trainings of a model whose own deviation is used."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,12 @@ def cells(records: Iterable[Record]) -> Iterator[list[Record]]:
         yield [record for record in trainings if record.size == trainings[0].size]
 
 
-def training_spreads(all_records: AllRecords) -> dict[tuple[str, str], float]:
-    """Return how far trainings that differ in their seed alone are apart, over all models that have several.
+def training_spreads(all_records: AllRecords) -> dict[tuple[str, str, str], float]:
+    """Return how far trainings that differ in their seed alone are apart: of each model, and of all that have several.
 
     A method that several experiments have is taken from the first of them.
     """
-    squares: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    squares: dict[tuple[str, str, str], list[tuple[float, int]]] = {}
     seen: set[tuple[str, ...]] = set()
     for records in all_records.values():
         for trainings in cells(record for record in records if record.dataset in ORDERS):
@@ -72,13 +75,19 @@ def training_spreads(all_records: AllRecords) -> dict[tuple[str, str], float]:
                     values = np.array([record.methods[method][figure] for record in trainings])
                     scale = 1.0 if figure.endswith("gap") else values.mean()
                     entry = (float(((values - values.mean()) ** 2).sum()) / scale**2, len(values) - 1)
-                    squares.setdefault((method, figure), []).append(entry)
+                    squares.setdefault(("", method, figure), []).append(entry)
+                    if len(values) >= LEAST_TRAININGS:
+                        squares.setdefault((first.model, method, figure), []).append(entry)
     return {key: float(np.sqrt(sum(s for s, _ in own) / sum(n for _, n in own))) for key, own in squares.items()}
 
 
-def spread_between_trainings(spreads: Spreads, method: str, figure: str, value: float) -> float:
-    """Return the deviation between trainings of a number; a method that has none takes that of FDW."""
-    spread = spreads.get((method, figure), spreads.get(("fdw", figure), 0.0))
+def spread_between_trainings(spreads: Spreads, model: str, method: str, figure: str, value: float) -> float:
+    """Return the deviation between trainings of a number.
+
+    A model with few trainings takes that of all models together, and a method that has none that of FDW.
+    """
+    keys = [(name, way, figure) for way in (method, "fdw") for name in (model, "")]
+    spread = next((spreads[key] for key in keys if key in spreads), 0.0)
     return spread if figure.endswith("gap") else spread * value
 
 
@@ -145,7 +154,7 @@ def with_trainings(
 ) -> NDArray[np.float64]:
     """Return resampled numbers that vary with the training too; MAE and RMSE of a method vary alike."""
     first = trainings[0]
-    spread = spread_between_trainings(spreads, method, figure, float(samples.mean()))
+    spread = spread_between_trainings(spreads, first.model, method, figure, float(samples.mean()))
     return samples + spread / np.sqrt(len(trainings)) * _normal(f"{first.dataset} {first.model} {method}")
 
 
@@ -163,7 +172,7 @@ def beside_published(
     if published is None or sampling is None:
         return None
     ours = mean_over(trainings, method, figure, group)
-    spread = spread_between_trainings(spreads, method, figure, ours)
+    spread = spread_between_trainings(spreads, record.model, method, figure, ours)
     if method == "apriori":  # a training of its own for each draw
         spread = 0.0
     variance = sampling**2 + spread**2 * (1 / len(trainings) + 1 / TRAININGS)
