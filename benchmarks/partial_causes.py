@@ -455,6 +455,7 @@ def run(change: Change) -> None:
     result: dict[str, Any] = {
         "text": change.text,
         "trained": change.trained,
+        "another_seed": bool(change.of),
         "test_windows": len(test),
         **{name: {key: value for key, value in row.items() if "by_step" not in key} for name, row in rows.items()},
         "tallies": comparison.to_record(STEP),
@@ -511,8 +512,8 @@ def busiest(graph: NDArray[np.bool_]) -> tuple[NDArray[np.int64], float]:
 def untrained_graphs(settings: Mapping[str, Any]) -> Iterator[NDArray[np.bool_]]:
     """Yield the graphs of a few models before their training."""
     for seed in range(5):
-        torch.manual_seed(seed)
-        with torch.no_grad():
+        with torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(seed)
             yield MTGNN(**settings).adjacency().numpy() > 0
 
 

@@ -36,13 +36,13 @@ def test_a_change_explains_the_published_gap_only_if_the_model_as_run_does_not(t
     assert [name for name in record.changes if record.explains(name)] == ["edges kept"]
     text = causes_sentence([record])
     assert text.startswith("Partial's gap of MAE on `ecg5000` ([tested causes](#causes)): the published one is in ")
-    assert "for no model. Of 2 changes tried as a cause, these " in text
+    assert "for no model. Of 2 changes tried as a cause, these bring another" in text
     assert text.endswith(": edges kept (MTGNN, but not in RMSE).")  # published 10.10
     write_causes(tmp_path, {"as in the experiments": 13.1, "edges kept": 13.1, "another head": 50.0})
     (record,) = read_causes(tmp_path)
     assert record.tried == ["another head"]  # the other one changes nothing
     assert causes_sentence([record]).endswith(
-        "of ours for MTGNN. Of 1 change tried as a cause, none brings it there for another model."
+        "of ours for MTGNN. Of 1 change tried as a cause, none brings another model's interval there."
     )
     write_causes(tmp_path, {"as in the experiments": 30.0}, dataset="ecg5000-test-first")
     assert causes_sentence(read_causes(tmp_path)) == ""  # what was tried in the other order is not counted
@@ -73,7 +73,7 @@ def test_the_graphs_of_further_trainings_have_a_table(tmp_path: Path) -> None:
     stored["figures"]["another head"]["hubs"] = {**HUBS, "share_of_edges": 0.5, "correlation": None}
     path.write_text(json.dumps(stored))
     text = section(report(tmp_path)["causes"], "## MTGNN, training rows first (`ecg5000`)")
-    assert "98 % begin or end at the same 20 variables (34 % before the training). A draw" in text
+    assert "98 % begin or end at the same 20 variables (34 % in models that are not trained). A draw" in text
     table = text[text.index("The graphs that") :]
     assert row_of(table, "as in the experiments")[2:4] == ["34 %", "98 %"]
     assert row_of(table, "as in the experiments")[5] == "-0.50"

@@ -61,16 +61,17 @@ def test_agreement_and_disagreement_are_listed_with_both_numbers(tmp_path: Path)
     agreeing = section(text, "## What agrees with the paper")
     assert "- FDW recovers much of what Partial loses. **Holds**." in agreeing
     assert "- ecg5000 TCN, Partial and FDW: " in agreeing
-    assert "Verdict: ECG5000 with training rows first: gap: 0 of 2; order of methods: 1 of 1" in text
+    assert "Verdict: ECG5000 with training rows first: gap: 0 of 2 (half may differ by up to " in text
 
 
 def test_a_claim_that_fails_names_the_cells(tmp_path: Path) -> None:
     write_record(tmp_path / "r", "table-oracle-partial", "traffic-20", "tcn", measured=gaps_of(partial=9))
     write_record(tmp_path / "r", "table-oracle-partial", "clouds", "tcn", measured=gaps_of(partial=-9))
+    write_record(tmp_path / "r", "table-oracle-partial", "ecg5000-test-first", "tcn", measured=gaps_of(partial=9))
     write_record(tmp_path / "r", "table-oracle-partial", "ecg5000", "tcn", measured=gaps_of(partial=-9))  # not counted
     text = section(report(tmp_path)["table-oracle-partial"], "## What does not")
     cells = row_of(text, "Partial loses against Oracle.")
-    assert cells[2] == "**holds in 1 of 2 cells**"
+    assert cells[2] == "**holds in 2 of 3 cells**"
     assert cells[3].startswith("clouds TCN (Partial -")
 
 
@@ -82,7 +83,7 @@ def test_an_experiment_without_published_numbers_has_no_verdict_on_them(tmp_path
 
 
 def test_a_claim_that_holds_in_some_cells_names_them(tmp_path: Path) -> None:
-    for dataset, partial in (("traffic-20", 9), ("clouds", -9), ("ecg5000", 9)):
+    for dataset, partial in (("traffic-20", 9), ("clouds", -9)):
         write_record(tmp_path / "r", "table-oracle-partial", dataset, "tcn", measured=gaps_of(partial=partial))
     agreeing = section(report(tmp_path)["table-oracle-partial"], "## What agrees with the paper")
     assert "- Partial loses against Oracle. **Holds in 1 of 2 cells**: traffic-20 TCN." in agreeing

@@ -292,7 +292,7 @@ def test_steps_may_fall_a_little(tmp_path: Path) -> None:
     rows["oracle"]["mae_by_step"] = [1.0] * 12
     for by_step, holds in (
         ([1.0 + 0.1 * step for step in range(12)], True),
-        ([1.0, 1.1, 1.09, *(1.1 + 0.1 * step for step in range(1, 10))], True),  # by 1 % of all
+        ([1.0, 1.1, 1.09, *(1.1 + 0.1 * step for step in range(1, 10))], None),  # by 1 % of all
         ([1.0, 1.1, 1.05, *(1.1 + 0.1 * step for step in range(1, 10))], False),
         ([2.0 - 0.1 * step for step in range(12)], False),
     ):
@@ -325,3 +325,30 @@ def test_much_better_is_by_half(tmp_path: Path) -> None:
             }
             write_record(tmp_path, "figure-reciprocal-rank", dataset, "", measured=measured)
         assert ask(tmp_path, words) == [holds]
+
+
+def test_fewer_clusters_need_intervals(tmp_path: Path) -> None:
+    words = "The gap of FDW is larger when S comes from fewer clusters."
+
+    def measured(*gaps: float, half: float | None) -> dict:
+        groups = {}
+        for count, gap in zip(("1", "4", "7", "11"), gaps, strict=True):
+            groups[count] = errors({"oracle": 0.0, "partial": 0.3, "fdw": gap / 100, "subcast": 0.0})
+            row = groups[count]["fdw"]
+            row["mae_gap"], row["mae_gap_interval"] = gap, None if half is None else [gap - half, gap + half]
+        return {"test_windows": 9, "groups": groups}
+
+    cases = [
+        ((9, 5, 4, 3), None, None),
+        ((9, 5, 4, 3), 1.0, True),
+        ((9, 5, 4, 3), 3.0, None),
+        ((3, 5, 9, 4), 1.0, False),
+    ]
+    for gaps, half, holds in cases:
+        assert ask(tmp_path, words, ("table-correlated", "clouds", "tcn", measured(*gaps, half=half))) == [holds]
+
+
+def test_equal_means_decide_nothing(tmp_path: Path) -> None:
+    words = "MTGNN loses the most of all models."
+    first = ("table-oracle-partial", "clouds", "mtgnn", gaps_of(partial=9))
+    assert ask(tmp_path, words, first, ("table-oracle-partial", "clouds", "tcn", gaps_of(partial=9))) == [None]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from experiments.report.examples import gaps_of, write_record
 from subcast.comparison import Comparison, Tally
@@ -128,6 +129,13 @@ def test_numbers_of_one_dataset_vary_alike_by_their_windows(tmp_path: Path) -> N
     assert np.corrcoef(shifts)[0, 1] == pytest.approx(1.0)
 
 
+def student(parts: list[tuple[float, float]]) -> float:
+    """What independent errors with these degrees of freedom may come to in 95 of 100 cases (Welch)."""
+    total = sum(error**2 for error, _ in parts)
+    freedom = total**2 / sum(error**4 / degrees for error, degrees in parts)
+    return stats.t(freedom).interval(0.95)[1] * total**0.5
+
+
 def test_a_record_without_tallies_has_its_stored_interval(tmp_path: Path) -> None:
     stored = gaps_of(partial=33.0)
     row = stored["groups"]["15%"]["partial"]
@@ -137,9 +145,9 @@ def test_a_record_without_tallies_has_its_stored_interval(tmp_path: Path) -> Non
     assert resampled([record], "partial", "mae") is None
     gap = beside_published([record], "partial", "mae_gap", "15%", {})
     paper = 100 * (0.56**2 + 0.65**2) ** 0.5 / 1000**0.5 / 3.71
-    assert gap.allowed == pytest.approx(1.96 * ((10 / 3.92) ** 2 + paper**2) ** 0.5)
+    assert gap.allowed == pytest.approx(student([(10 / 3.92, 5), (paper, 1e9)]), rel=1e-4)
     error = beside_published([record], "partial", "mae", "15%", {})
-    assert error.allowed == pytest.approx(1.96 * (0.6**2 / 6 + 0.65**2 / 1000) ** 0.5)
+    assert error.allowed == pytest.approx(student([(0.6 / 6**0.5, 5), (0.65 / 1000**0.5, 1e9)]), rel=1e-4)
     few = gaps_of(partial=33.0)
     few["groups"]["15%"]["partial"]["draws"] = 5
     write_record(tmp_path, "table-oracle-partial", "ecg5000", "tcn", measured=few)
@@ -155,22 +163,23 @@ def test_the_spread_is_that_of_all_models_with_several_trainings(tmp_path: Path)
     write_record(tmp_path, "table-oracle-partial", "clouds", "tcn", seed=0, measured=gaps_of(partial=3))
     write_record(tmp_path, "table-oracle-partial", "clouds", "tcn", seed=1, measured=gaps_of(partial=90))
     spreads = training_spreads(read_records(tmp_path)[0])
-    assert spreads["", "partial", "mae_gap"] == pytest.approx(((2 * 2.0**2 + 2 * 1.0**2) / 3) ** 0.5, rel=0.05)
-    assert spreads["", "oracle", "mae"] == pytest.approx(0.0, abs=1e-9)
+    spread, freedom = spreads["", "partial", "mae_gap"]
+    assert spread == pytest.approx(((2 * 2.0**2 + 2 * 1.0**2) / 3) ** 0.5, rel=0.05)
+    assert freedom == 3
+    assert spreads["", "oracle", "mae"][0] == pytest.approx(0.0, abs=1e-9)
     values = [np.array([1.30, 1.34]), np.array([1.05, 1.06, 1.07])]
     squares = sum((((v - v.mean()) / v.mean()) ** 2).sum() for v in values)
-    assert spreads["", "partial", "mae"] == pytest.approx((squares / 3) ** 0.5, rel=0.05)
-    assert spread_between_trainings(spreads, "mtgnn", "partial", "mae", 4.0) == pytest.approx(
-        4 * spreads["", "partial", "mae"]
-    )
-    assert spread_between_trainings(spreads, "mtgnn", "partial", "mae_gap", 4.0) == spreads["", "partial", "mae_gap"]
+    assert spreads["", "partial", "mae"][0] == pytest.approx((squares / 3) ** 0.5, rel=0.05)
+    error, _ = spread_between_trainings(spreads, "mtgnn", "partial", "mae", 4.0)
+    assert error == pytest.approx(4 * spreads["", "partial", "mae"][0])
+    assert spread_between_trainings(spreads, "mtgnn", "partial", "mae_gap", 4.0) == (spread, 3)
     own = spread_between_trainings(spreads, "lstnet", "partial", "mae_gap", 4.0)  # three trainings
-    assert own == pytest.approx(1.0, rel=0.05)
+    assert own == (pytest.approx(1.0, rel=0.05), 2)
     two = spread_between_trainings(spreads, "tcn", "partial", "mae_gap", 4.0)
-    assert two == spreads["", "partial", "mae_gap"]
-    borrowed = {("", "fdw", "mae_gap"): 0.4}
-    assert spread_between_trainings(borrowed, "tcn", "uw", "mae_gap", 9.0) == 0.4
-    assert spread_between_trainings({}, "tcn", "uw", "mae_gap", 9.0) == 0.0
+    assert two == (spread, 3)
+    borrowed = {("", "fdw", "mae_gap"): (0.4, 5)}
+    assert spread_between_trainings(borrowed, "tcn", "uw", "mae_gap", 9.0) == (0.4, 5)
+    assert spread_between_trainings({}, "tcn", "uw", "mae_gap", 9.0)[0] == 0.0
 
 
 def test_trainings_on_other_windows_are_left_out(tmp_path: Path) -> None:
@@ -182,12 +191,12 @@ def test_trainings_on_other_windows_are_left_out(tmp_path: Path) -> None:
 
 def test_several_trainings_vary_less_than_one(tmp_path: Path) -> None:
     first = record_of(tmp_path, varied())
-    samples, spreads = np.full(1000, 3.0), {("", "oracle", "mae"): 0.02}
+    samples, spreads = np.full(1000, 3.0), {("", "oracle", "mae"): (0.02, 1000)}
     one = with_trainings(samples, [first], "oracle", "mae", spreads)
     four = with_trainings(samples, [first] * 4, "oracle", "mae", spreads)
     assert one.std() == pytest.approx(0.06, rel=0.1)
     assert four.std() == pytest.approx(0.03, rel=0.1)
-    both = with_trainings(samples, [first], "oracle", "rmse", {("", "oracle", "rmse"): 0.01})
+    both = with_trainings(samples, [first], "oracle", "rmse", {("", "oracle", "rmse"): (0.01, 1000)})
     assert np.corrcoef(one, both)[0, 1] == pytest.approx(1.0)
     own = with_trainings(samples, [replace(first, model="lstnet")], "oracle", "mae", spreads)
     assert abs(np.corrcoef(one, own)[0, 1]) < 0.2
@@ -197,8 +206,8 @@ def test_a_model_trained_for_each_draw_has_no_other_training(tmp_path: Path) -> 
     measured = gaps_of(partial=9.0, apriori=4.0, fdw=2.0)
     write_record(tmp_path, "table-apriori", "ecg5000", "mtgnn", measured=measured)
     (record,) = read_records(tmp_path)[0]["table-apriori"]
-    spreads = {("", "fdw", "mae_gap"): 5.0}
+    spreads = {("", "fdw", "mae_gap"): (5.0, 6)}
     lower, upper = record.methods["apriori"]["mae_gap_interval"]
     paper = 100 * 0.54 * 2**0.5 / 50**0.5 / 3.43  # 50 trainings, the deviation of Oracle for both
     allowed = beside_published([record], "apriori", "mae_gap", "15%", spreads).allowed
-    assert allowed == pytest.approx(1.96 * (((upper - lower) / 3.92) ** 2 + paper**2) ** 0.5)
+    assert allowed == pytest.approx(student([((upper - lower) / 3.92, 5), (paper, 1e9)]), rel=1e-4)

@@ -71,7 +71,8 @@ class CauseRecord:
         distinct: dict[tuple[str, ...], str] = {}
         for name, change in self.changes.items():
             distinct.setdefault(tuple(f"{gap:.4g}" for gap in change["gap_by_draw"]), name)
-        return [name for name in distinct.values() if name != AS_RUN]
+        own = [name for name in distinct.values() if name != AS_RUN]
+        return [name for name in own if not self.changes[name].get("another_seed")]
 
     def explains(self, name: str, metric: str = "mae") -> bool:
         """Return whether the published gap lies in the interval of a change, where it does not as the model was run."""
@@ -122,8 +123,8 @@ def causes_sentence(records: Sequence[CauseRecord]) -> str:
     text += f"the published one is in the 95 % interval of ours for {', '.join(covered) or 'no model'}. "
     text += f"Of {plural(len(tried), 'change')} tried as a cause, "
     if not explaining:
-        return text + "none brings it there for another model."
-    return text + f"these bring it there for another model: {', '.join(explaining)}."
+        return text + "none brings another model's interval there."
+    return text + f"these bring another model's interval there: {', '.join(explaining)}."
 
 
 def _in_rmse_too(record: CauseRecord, name: str) -> str:
@@ -207,7 +208,7 @@ def _hubs(record: CauseRecord) -> Iterator[str]:
         return
     text = f"Of the graph's edges {_percent(hubs['share_of_edges'])} begin or end at the same 20 variables"
     if hubs.get("share_untrained") is not None:
-        text += f" ({_percent(hubs['share_untrained'])} before the training)"
+        text += f" ({_percent(hubs['share_untrained'])} in models that are not trained)"
     text += f". A draw of S has {np.mean(hubs['hubs_in_subset']):.1f} of the 20 on average"
     if hubs["correlation"] is not None:
         text += "; this number and the gap of the draw have a correlation of "
@@ -227,7 +228,13 @@ def _graphs_table(record: CauseRecord) -> str:
             correlation = change["hubs"]["correlation"]
             last = "" if correlation is None else f"{correlation:.2f}"
             rows.append([name, change["text"], *texts, gap_text(change["partial"], "mae"), last])
-    columns = ["training", "what differs", "edges at 20 variables, before the training", "after it", "gap of MAE, %"]
+    columns = [
+        "training",
+        "what differs",
+        "edges at 20 variables, five untrained models",
+        "after the training",
+        "gap of MAE, %",
+    ]
     columns += ["correlation of a draw's gap with the number of the 20 in S"]
     return "The graphs that the trainings learned:\n\n" + markdown_table(columns, rows, left=2)
 

@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from subcast.experiments.declaration import Experiment
-from subcast.experiments.report.agreement import PaperCheck, agreement_by_order, claims_summary, paper_checks
+from subcast.experiments.report.agreement import (
+    PaperCheck,
+    agreement_by_order,
+    claims_summary,
+    paper_checks,
+    too_few_draws,
+)
 from subcast.experiments.report.orders import order_details, order_summary
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import METHODS, MODELS, ORDERS, OTHER_ORDER, PAPER_ORDER, AllRecords, Record
 from subcast.experiments.report.tables import make_tables, markdown_table
 from subcast.experiments.report.verdicts import Claim, Outcome, cells_of_paper, counted, overall_answer, verdict
+from subcast.names import plural
 
 _MOST_CELLS = 4  # cells named where a claim does not hold
 Cells = Set[tuple[str, str, str]]
@@ -40,7 +47,8 @@ def experiment_page(
     if not records:
         yield f"Not run yet: `subcast reproduce {experiment.name}`."
         return
-    yield f"Verdict: {experiment_verdict(experiment, all_records)}."
+    if experiment.name != "table-row-order":
+        yield f"Verdict: {experiment_verdict(experiment, all_records)}."
     if experiment.name == "table-row-order":
         yield from order_summary(all_records)
     if figure_link is not None:
@@ -111,6 +119,9 @@ def _agreeing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
     lines += [f"- {check.cell}, {check.what}: {check.numbers}." for check in checks]
     yield "## What agrees with the paper"
     yield "\n".join(lines) or "Nothing that the paper prints or says could be confirmed here."
+    few = too_few_draws([record for record in all_records[experiment.name] if record.is_first])
+    if few:
+        yield f"{plural(few, 'published number', 'is')} not compared, since ours has too few draws of S."
 
 
 def _listed(experiment: Experiment, all_records: AllRecords) -> list[PaperCheck]:
@@ -139,8 +150,8 @@ def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]
         yield markdown_table(["cell", "kind", "quantity", "ours and published"], checks, left=4)
     if not claims and not checks:
         yield "Nothing that was compared."
-    datasets = {record.dataset for record in all_records[experiment.name]}
-    if datasets >= set(ORDERS) and _listed(experiment, all_records):
+    datasets = {check.cell.split()[0] for check in paper_checks(all_records[experiment.name], all_records)}
+    if datasets >= set(ORDERS):
         yield (
             f"Numbers with ECG5000's {ORDERS[OTHER_ORDER]} are not listed here; the verdict above counts how many of "
             "them agree."

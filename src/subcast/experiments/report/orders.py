@@ -64,9 +64,9 @@ class Quantity:
 
     @property
     def differences(self) -> NDArray[np.float64]:
-        """The same for each resampling."""
+        """The same for each resampling, around the difference: a distance near 0 cannot vary downwards."""
         first, second = (100 * np.abs(self.samples[dataset] / self.published - 1) for dataset in (_FIRST, _SECOND))
-        return np.asarray(first - second)
+        return np.asarray(first - second - (first - second).mean() + self.difference)
 
     @property
     def spread(self) -> float | None:
@@ -92,30 +92,32 @@ def quantities(all_records: AllRecords) -> list[Quantity]:
     return collected + _without_model(all_records)
 
 
-def nearer(difference: float, samples: NDArray[np.float64]) -> str | None:
+def nearer_order(samples: NDArray[np.float64]) -> str | None:
     """Return the dataset that is nearer to the published numbers; None where the 95 % interval contains 0."""
     lower, upper = np.quantile(samples, _LEVEL)
-    if lower <= 0 <= upper:
-        return None
-    return _FIRST if difference < 0 else _SECOND
+    return _FIRST if upper < 0 else _SECOND if lower > 0 else None
 
 
 def order_verdict(all_records: AllRecords) -> str:
     """Return which order is the paper's as far as the numbers decide, in a few sentences."""
     every = quantities(all_records)
     if not every:
-        return "No model was measured in both orders yet."
-    answers = [nearer(quantity.difference, quantity.differences) for quantity in every]
+        return "No model was measured in both orders yet, on equal windows and with tallies of enough draws of S."
+    answers = [nearer_order(quantity.differences) for quantity in every]
     first, second, open_ = (answers.count(name) for name in (_FIRST, _SECOND, None))
     means = [np.mean([quantity.distance(dataset) for quantity in every]) for dataset in ORDERS]
     difference, samples = _together(every)
+    implied = sum(not quantity.model for quantity in every)
+    counted = plural(len(every) - implied, "published error")
+    counted += f", and {implied} of the nearest-neighbor forecast that follow from published gaps," if implied else ""
+    names = ", ".join(_title(model) for model in dict.fromkeys(quantity.model for quantity in every) if model)
     text = (
-        f"The {plural(len(every), 'published error')} that were measured in both orders ({_names_of(every)}) are "
-        f"{means[0]:.1f} % from ours on average with the {ORDERS[_FIRST]}, and {means[1]:.1f} % with the "
-        f"{ORDERS[_SECOND]}: {_interval_text(difference, samples)} points. One at a time, {first} are nearer with the "
-        f"{ORDERS[_FIRST]}, {second} with the {ORDERS[_SECOND]}, and {open_} could be chance. "
+        f"The {counted} were measured in both orders ({names}). Ours are {means[0]:.1f} % from them on average with the "
+        f"{ORDERS[_FIRST]}, and {means[1]:.1f} % with the {ORDERS[_SECOND]}: a difference of "
+        f"{_interval_text(difference, samples)} points. Taken one by one, {first} are nearer with the "
+        f"{ORDERS[_FIRST]} and {second} with the {ORDERS[_SECOND]}; for {open_} the difference may be chance. "
     )
-    leader = nearer(difference, samples)
+    leader = nearer_order(samples)
     missing = [title for model, title in MODELS.items() if model not in {quantity.model for quantity in every}]
     rest = f" Not measured in both orders: {', '.join(missing)}." if missing else ""
     if leader is None:
@@ -127,14 +129,15 @@ def order_verdict(all_records: AllRecords) -> str:
 def _without_one(every: Sequence[Quantity], leader: str) -> str:
     """Return which single model the decision depends on, in a sentence."""
     models = list(dict.fromkeys(quantity.model for quantity in every))
-    deciding = []
+    needed = []
     for model in models if len(models) > 1 else ():
         difference, samples = _together([quantity for quantity in every if quantity.model != model])
-        if nearer(difference, samples) != leader:
-            deciding.append(f"{_title(model)} ({_interval_text(difference, samples)})")
-    if deciding:
-        return f" The interval contains 0 without {' or without '.join(deciding)}."
-    return " That stays so without any one of them." if len(models) > 1 else ""
+        if nearer_order(samples) != leader:
+            name = MODELS.get(model, "the nearest-neighbor forecast")
+            needed.append(f"without {name} the difference is {_interval_text(difference, samples)}")
+    if needed:
+        return f" This rests on single models: {'; '.join(needed)}."
+    return " The same order is nearer when any one model is left out." if len(models) > 1 else ""
 
 
 def order_summary(all_records: AllRecords) -> Iterator[str]:
@@ -148,7 +151,7 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
         own = [quantity for quantity in every if quantity.model == model]
         means = [f"{np.mean([quantity.distance(dataset) for quantity in own]):.1f}" for dataset in ORDERS]
         difference, samples = _together(own)
-        leader = nearer(difference, samples)
+        leader = nearer_order(samples)
         shared = agreeing_checks(all_records, model) if model else {}
         agreeing = [f"{shared[dataset][0]} of {shared[dataset][1]}" if shared else "" for dataset in ORDERS]
         names = _interval_text(difference, samples), "undecided" if leader is None else ORDERS[leader]
@@ -158,10 +161,10 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
     yield markdown_table(columns, rows)
     yield (
         "*Off by*: how far ours are from the published errors of Oracle and Partial (MAE and RMSE), on average. The "
-        "intervals resample draws of S, the same ones in all rows and orders, and let numbers vary by the test windows "
-        "that were left out and each training as those vary that differ in their seed alone; an order is nearer where "
-        "the interval excludes 0. *Agree* counts the comparisons with the published numbers (gaps, errors, orders of "
-        "two methods) in the experiments that the model has in both orders on equal draws and windows."
+        "intervals say what other draws of S, the test windows that were left out, and trainings with other seeds "
+        "would change; an order is nearer where the interval excludes 0. *Agree* counts the comparisons with the "
+        "published numbers (gaps, errors, orders of two methods), with the first training of a model, in the "
+        "experiments that it has in both orders on equal draws and windows."
     )
     yield from _seeds_sentence(every)
 
@@ -195,8 +198,8 @@ def like_for_like(all_records: AllRecords) -> str:
             totals[dataset] = (totals[dataset][0] + agree, totals[dataset][1] + every)
     if not all(every for _, every in totals.values()):
         return ""
-    texts = [f"{agree} of {every} with the {ORDERS[dataset]}" for dataset, (agree, every) in totals.items()]
-    return f"In what was run in both orders, on equal draws and windows: {', '.join(texts)}."
+    texts = [f"{agree} of {every} agree with the {ORDERS[dataset]}" for dataset, (agree, every) in totals.items()]
+    return f"Of the comparisons that were made in both orders on equal draws and windows, {' and '.join(texts)}."
 
 
 def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, tuple[int, int]]:
@@ -206,7 +209,8 @@ def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, tuple[int,
     """
     shared: dict[str, list[Record]] = {dataset: [] for dataset in ORDERS}
     for records in all_records.values():
-        of_model = {group[0].dataset: group for group in cells(record for record in records if record.model == model)}
+        own = [record for record in records if record.model == model and record.is_first]
+        of_model = {record.dataset: [record] for record in own}
         if set(of_model) >= set(ORDERS) and len({of_model[dataset][0].size for dataset in ORDERS}) == 1:
             for dataset in ORDERS:
                 shared[dataset] += of_model[dataset]
@@ -224,7 +228,7 @@ def order_details(all_records: AllRecords) -> Iterator[str]:
         return
     rows = []
     for quantity in every:
-        leader = nearer(quantity.difference, quantity.differences)
+        leader = nearer_order(quantity.differences)
         rows.append(
             [
                 _title(quantity.model),
@@ -317,10 +321,6 @@ def _implied_error(record: Record, metric: str) -> float:
         if oracle is not None and gap is not None:
             implied.append(oracle.mean * (1 + gap.mean / 100))
     return float(np.mean(implied))
-
-
-def _names_of(every: Sequence[Quantity]) -> str:
-    return ", ".join(_title(model) for model in dict.fromkeys(quantity.model for quantity in every))
 
 
 def _title(model: str) -> str:

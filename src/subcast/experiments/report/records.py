@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,8 @@ class Record:
         them when the record is read
     left_out
         methods that could not be run, with the reason
+    is_first
+        whether no other record of its cell has a smaller seed
     """
 
     experiment: str
@@ -95,6 +97,7 @@ class Record:
     command: str
     figures: Mapping[str, Any]
     left_out: Mapping[str, str]
+    is_first: bool = True
     _comparisons: dict[str, Comparison] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def comparison(self, group: str = _USUAL_GROUP) -> Comparison | None:
@@ -103,11 +106,6 @@ class Record:
         if tallies is not None and group not in self._comparisons:
             self._comparisons[group] = Comparison.from_record(tallies)
         return self._comparisons.get(group)
-
-    @property
-    def is_first(self) -> bool:
-        """Whether its model is the first training of its kind."""
-        return self.seed == 0
 
     @property
     def size(self) -> tuple[int, int]:
@@ -172,7 +170,13 @@ def read_records(folder: Path) -> tuple[dict[str, list[Record]], int]:
         records = [_read(path) for path in sorted((folder / experiment.name).glob("*.json"))]
         declared = [record for record in records if record.dataset in experiment.datasets]
         others += len(records) - len(declared)
-        all_records[experiment.name] = sorted(declared, key=lambda record: _sort_key(experiment, record))
+        first: dict[tuple[str, str], int] = {}
+        for record in declared:
+            first[record.dataset, record.model] = min(
+                record.seed, first.get((record.dataset, record.model), record.seed)
+            )
+        marked = [replace(one, is_first=one.seed == first[one.dataset, one.model]) for one in declared]
+        all_records[experiment.name] = sorted(marked, key=lambda record: _sort_key(experiment, record))
     return all_records, others
 
 
@@ -279,7 +283,9 @@ def _read(path: Path) -> Record:
         stored = json.loads(path.read_text(encoding="utf-8"))
         stored.setdefault("left_out", {})
         stored["figures"] = _with_names(_with_intervals(stored["figures"]))
-        return Record(**{field.name: stored[field.name] for field in fields(Record) if field.init})
+        return Record(
+            **{field.name: stored[field.name] for field in fields(Record) if field.init and field.name in stored}
+        )
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise DataError(
             f"the record {path.parent.name}/{path.name} cannot be read ({error}): delete it and run its cell again"

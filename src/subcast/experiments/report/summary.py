@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from subcast.experiments.declaration import load_experiments
-from subcast.experiments.report.agreement import agreeing_with_no_gap, agreement, count_claims, paper_checks
+from subcast.experiments.report.agreement import (
+    PaperCheck,
+    agreeing_with_no_gap,
+    agreement,
+    count_claims,
+    paper_checks,
+)
 from subcast.experiments.report.orders import like_for_like, order_verdict
 from subcast.experiments.report.paper_claims import CLAIMS
 from subcast.experiments.report.records import (
@@ -38,7 +44,6 @@ _METHOD_NAMES = {
     "fdw": "The paper's method (FDW)",
     "subcast": "The default of `subcast`",
 }
-_PAPERS = ORDERS[PAPER_ORDER]
 _VARIANTS_WITH_CELLS = ("", "identity", "hardened", "noise")
 _CLAIM_VERBS = {
     "yes": ("holds", "hold"),
@@ -65,48 +70,53 @@ def overview_section(all_records: AllRecords, sentences: Sequence[str]) -> Itera
 
 def headlines(all_records: AllRecords) -> Iterator[str]:
     """Yield a few sentences for a reader of another page: what agrees, which order of rows, and where FDW is better."""
-    texts = [text for text in _agreement_sentences(all_records) if text.startswith(f"ECG5000 with its {_PAPERS}")]
-    yield from (text.split(" FDW's gaps are small")[0] for text in texts)
+    checks = _checks_of(all_records, PAPER_ORDER)
+    if checks:
+        yield _agreement_sentence(all_records, PAPER_ORDER, checks)
     yield order_verdict(all_records)
-    yield _claims_sentence(all_records).replace(" ([below](#the-papers-claims))", "")
+    yield _claims_sentence(all_records, "")
     every = [contest for contest in contests(all_records) if contest.rival == "fdw"]
     lost = [contest for contest in every if contest.lost and contest.clear]
     won = sum(contest.clear and not contest.lost for contest in every)
-    where = "; ".join(f"{_contest_words(contest).removesuffix(', significant)')})" for contest in lost)
+    where = "; ".join(_contest_words(contest, "") for contest in lost)
     yield (
         f"Against the paper's method, the default of `subcast` has a significantly smaller error in {won} of "
         f"{len(every)} comparisons, and a significantly larger one in {len(lost)}{f': {where}' if where else ''}."
     )
 
 
-def _claims_sentence(all_records: AllRecords) -> str:
+def _claims_sentence(all_records: AllRecords, link: str = " ([below](#the-papers-claims))") -> str:
     counts = count_claims(all_records)
     claims = ", ".join(f"{count} {_CLAIM_VERBS[answer][count > 1]}" for answer, count in counts.items())
-    text = f"Of the {sum(counts.values())} claims of the paper that are tested ([below](#the-papers-claims)), {claims}."
+    text = f"Of the {sum(counts.values())} claims of the paper that are tested{link}, {claims}."
     alone = [claim for claim in CLAIMS if {outcome.dataset for outcome in claim.ask(all_records)} == {OTHER_ORDER}]
     if alone:
-        text += f" {len(alone)} of them could be tested on ECG5000 with its {ORDERS[OTHER_ORDER]} alone."
+        text += f" For {len(alone)} of them there is only ECG5000 with its {ORDERS[OTHER_ORDER]}."
     return text
+
+
+def _checks_of(all_records: AllRecords, dataset: str) -> list[PaperCheck]:
+    """Return the comparisons with the paper's numbers on a dataset, without the facts of the dataset."""
+    experiments = (of_one for name, of_one in all_records.items() if name != "table-datasets")
+    records = [record for of_one in experiments for record in of_one if record.dataset == dataset]
+    return paper_checks(records, all_records)
+
+
+def _agreement_sentence(all_records: AllRecords, dataset: str, checks: Sequence[PaperCheck]) -> str:
+    records = [record for record in iterate_records(all_records) if record.dataset == dataset and record.model]
+    models = ", ".join(MODELS[model] for model in MODELS if any(record.model == model for record in records))
+    return (
+        f"ECG5000 with its {ORDERS[dataset]} ({models}): {sum(check.agrees for check in checks)} of {len(checks)} "
+        f"comparisons with the published numbers agree ({agreement(checks)})."
+    )
 
 
 def _agreement_sentences(all_records: AllRecords) -> Iterator[str]:
     """Yield how many comparisons with the published ECG5000 numbers agree, in each order."""
-    for dataset, order in ORDERS.items():
-        records = [
-            record
-            for name, of_experiment in all_records.items()
-            if name != "table-datasets"
-            for record in of_experiment
-            if record.dataset == dataset
-        ]
-        checks = paper_checks(records, all_records)
+    for dataset in ORDERS:
+        checks = _checks_of(all_records, dataset)
         if checks:
-            models = ", ".join(dict.fromkeys(MODELS[record.model] for record in records if record.model))
-            agreeing = sum(check.agrees for check in checks)
-            text = (
-                f"ECG5000 with its {order} ({models}): {agreeing} of {len(checks)} comparisons with the published "
-                f"numbers agree ({agreement(checks)})."
-            )
+            text = _agreement_sentence(all_records, dataset, checks)
             no_gap = agreeing_with_no_gap(checks)
             if no_gap:
                 text += (
@@ -130,7 +140,7 @@ def _span_of_gaps(all_records: AllRecords, method: str) -> Iterator[str]:
             spans.append(f"{span} on {name} ({plural(len(values), 'cell')})")
     if spans and method == "subcast":
         days = sorted({r.date[:10] for r in all_records["table-main"] if method in r.methods and r.is_first})
-        spans[-1] += f"; measured {days[0]}" + (f" to {days[-1]}, while it changed" if days[1:] else "")
+        spans[-1] += f"; measured {days[0]}" + (f" to {days[-1]}; it changed in between" if days[1:] else "")
     if spans:
         yield f"- {_METHOD_NAMES[method]}: gap of MAE {'; '.join(spans)}."
 
@@ -167,9 +177,8 @@ def _words_by_dataset(compared: Sequence[Contest]) -> Iterator[str]:
             yield f"{METHODS[rival]} on {dataset} in {metric.upper()} beside {models} ({span}, {clear} significant)"
 
 
-def _contest_words(contest: Contest) -> str:
-    significant = "significant" if contest.clear else "not significant"
-    size = f"{contest.difference:+.2f} %, {significant}"
+def _contest_words(contest: Contest, note: str = ", significant") -> str:
+    size = f"{contest.difference:+.2f} %{note}"
     return f"{METHODS[contest.rival]} on {contest.record.label} in {contest.metric.upper()} ({size})"
 
 
@@ -209,7 +218,7 @@ def _without_their_model(records: Sequence[Record]) -> Iterator[str]:
     """Yield for which models the default has the same forecasts, so that none of them has a part in it."""
     by_error: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
-        if "subcast" in record.methods:
+        if "subcast" in record.methods and record.is_first:
             row = record.methods["subcast"]
             key = (record.dataset, record.size, f"{row['mae']:.6g}", f"{row['rmse']:.6g}")
             by_error.setdefault(key, []).append(record)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from subcast.comparison import LEAST_DRAWS, RESAMPLES, Comparison
 from subcast.experiments.report.records import ORDERS, AllRecords, Record, published_number
@@ -18,9 +19,9 @@ TRAININGS = 10
 _DRAWS = 1000  # of S in the paper: 100 for each training
 _DRAWS_OF = {"table-apriori": 50}
 _Z = 1.96
-Spreads = Mapping[tuple[str, str, str], float]
+Spreads = Mapping[tuple[str, str, str], tuple[float, int]]
 """By model ("" for all together), method and figure: the deviation between trainings, for errors as a share of the
-error, for gaps in points."""
+error, for gaps in points; and its degrees of freedom."""
 LEAST_TRAININGS = 3
 """Least number of trainings of a model whose own deviation is used."""
 
@@ -32,7 +33,7 @@ class Beside:
     Parameters
     ----------
     ours, published
-        the mean over our trainings, and the paper's number
+        the mean over our trainings, and the number of the paper
     allowed
         how far they may be apart by chance (95 %)
     """
@@ -56,7 +57,7 @@ def cells(records: Iterable[Record]) -> Iterator[list[Record]]:
         yield [record for record in trainings if record.size == trainings[0].size]
 
 
-def training_spreads(all_records: AllRecords) -> dict[tuple[str, str, str], float]:
+def training_spreads(all_records: AllRecords) -> dict[tuple[str, str, str], tuple[float, int]]:
     """Return how far trainings that differ in their seed alone are apart: of each model, and of all that have several.
 
     A method that several experiments have is taken from the first of them.
@@ -78,17 +79,21 @@ def training_spreads(all_records: AllRecords) -> dict[tuple[str, str, str], floa
                     squares.setdefault(("", method, figure), []).append(entry)
                     if len(values) >= LEAST_TRAININGS:
                         squares.setdefault((first.model, method, figure), []).append(entry)
-    return {key: float(np.sqrt(sum(s for s, _ in own) / sum(n for _, n in own))) for key, own in squares.items()}
+    spreads = {}
+    for key, own in squares.items():
+        freedom = sum(n for _, n in own)
+        spreads[key] = (float(np.sqrt(sum(s for s, _ in own) / freedom)), freedom)
+    return spreads
 
 
-def spread_between_trainings(spreads: Spreads, model: str, method: str, figure: str, value: float) -> float:
-    """Return the deviation between trainings of a number.
+def spread_between_trainings(spreads: Spreads, model: str, method: str, figure: str, value: float) -> tuple[float, int]:
+    """Return the deviation between trainings of a number, and its degrees of freedom.
 
     A model with few trainings takes that of all models together, and a method that has none that of FDW.
     """
     keys = [(name, way, figure) for way in (method, "fdw") for name in (model, "")]
-    spread = next((spreads[key] for key in keys if key in spreads), 0.0)
-    return spread if figure.endswith("gap") else spread * value
+    spread, freedom = next((spreads[key] for key in keys if key in spreads), (0.0, 1))
+    return (spread if figure.endswith("gap") else spread * value), freedom
 
 
 def mean_over(trainings: Sequence[Record], method: str, figure: str, group: str = "15%") -> float:
@@ -154,8 +159,10 @@ def with_trainings(
 ) -> NDArray[np.float64]:
     """Return resampled numbers that vary with the training too; MAE and RMSE of a method vary alike."""
     first = trainings[0]
-    spread = spread_between_trainings(spreads, first.model, method, figure, float(samples.mean()))
-    return samples + spread / np.sqrt(len(trainings)) * _normal(f"{first.dataset} {first.model} {method}")
+    spread, freedom = spread_between_trainings(spreads, first.model, method, figure, float(samples.mean()))
+    normal = _normal(f"{first.dataset} {first.model} {method}")
+    student = stats.t.ppf(stats.norm.cdf(normal), freedom)  # the spread is known from few trainings
+    return np.asarray(samples + spread / np.sqrt(len(trainings)) * student)
 
 
 def beside_published(
@@ -172,20 +179,32 @@ def beside_published(
     if published is None or sampling is None:
         return None
     ours = mean_over(trainings, method, figure, group)
-    spread = spread_between_trainings(spreads, record.model, method, figure, ours)
+    spread, freedom = spread_between_trainings(spreads, record.model, method, figure, ours)
     if method == "apriori":  # a training of its own for each draw
         spread = 0.0
-    variance = sampling**2 + spread**2 * (1 / len(trainings) + 1 / TRAININGS)
-    variance += _error_of_published(record, method, figure) ** 2
-    return Beside(ours, published.mean, _Z * float(np.sqrt(variance)))
+    parts = [
+        (sampling**2, record.groups[group][method]["draws"] - 1),
+        (spread**2 * (1 / len(trainings) + 1 / TRAININGS), freedom),
+        (_error_of_published(record, method, figure) ** 2, np.inf),
+    ]
+    return Beside(ours, published.mean, _allowed(parts))
+
+
+def _allowed(parts: Sequence[tuple[float, float]]) -> float:
+    """Return how large a sum of independent parts may be by chance (95 %), given their variances and freedoms."""
+    variance = sum(part for part, _ in parts)
+    if variance == 0:
+        return 0.0
+    freedom = variance**2 / max(sum(part**2 / degrees for part, degrees in parts), 1e-300)  # Welch and Satterthwaite
+    return float(stats.t.ppf(0.975, min(freedom, 1e6)) * np.sqrt(variance))
 
 
 def _sampling_error(trainings: Sequence[Record], method: str, figure: str, group: str) -> float | None:
     """Return the standard error of a number over draws of S and windows; without tallies from the stored figures."""
     samples = resampled(trainings, method, figure, group)
-    if samples is not None:
-        return float(samples.std(ddof=1))
     row = trainings[0].groups[group][method]
+    if samples is not None:
+        return float(samples.std(ddof=1)) * float(np.sqrt(row["draws"] / (row["draws"] - 1)))
     if row["draws"] < LEAST_DRAWS:
         return None
     if figure.endswith("gap"):
