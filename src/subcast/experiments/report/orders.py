@@ -112,8 +112,8 @@ def order_verdict(all_records: AllRecords) -> str:
     counted += f", and {implied} of the nearest-neighbor forecast that follow from published gaps," if implied else ""
     names = ", ".join(_title(model) for model in dict.fromkeys(quantity.model for quantity in every) if model)
     text = (
-        f"The {counted} were measured in both orders ({names}). Ours are {means[0]:.1f} % from them on average with the "
-        f"{ORDERS[_FIRST]}, and {means[1]:.1f} % with the {ORDERS[_SECOND]}: a difference of "
+        f"The {counted} were measured in both orders ({names}). Ours are {means[0]:.1f} % from them on average with "
+        f"the {ORDERS[_FIRST]}, and {means[1]:.1f} % with the {ORDERS[_SECOND]}: a difference of "
         f"{_interval_text(difference, samples)} points. Taken one by one, {first} are nearer with the "
         f"{ORDERS[_FIRST]} and {second} with the {ORDERS[_SECOND]}; for {open_} the difference may be chance. "
     )
