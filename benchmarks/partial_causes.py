@@ -387,18 +387,14 @@ def _of_graph_learning(dataset: str) -> list[Change]:
 
 
 def _of_given_graphs(dataset: str) -> list[Change]:
-    """Return trainings of ASTGCN with the graphs that several trainings of MTGNN learned."""
-    graphs = {"": trained_name("mtgnn", dataset), ", graph of seed 1": trained_name("mtgnn", dataset, 1)}
-    return [
-        Change(
-            f"short{name}",
-            "astgcn",
-            dataset,
-            f"{_FEW}{name and f', the{name[1:]} of MTGNN'}",
-            build=short("astgcn", graph_of=graph),
-        )
-        for name, graph in graphs.items()
-    ]
+    """Return trainings of ASTGCN with the graphs that two trainings of MTGNN learned, and with another seed."""
+    first, second = trained_name("mtgnn", dataset), trained_name("mtgnn", dataset, 1)
+    trained = {
+        "short": (_FEW, short("astgcn", graph_of=first)),
+        "short, graph of seed 1": (f"{_FEW}, the graph of seed 1 of MTGNN", short("astgcn", graph_of=second)),
+        "short, seed 1": (f"{_FEW}, another seed of the training", short("astgcn", graph_of=first, seed=1)),
+    }
+    return [Change(name, "astgcn", dataset, text, build=build) for name, (text, build) in trained.items()]
 
 
 _LEFT_OUT = "a model of S alone, with the same weights: layers are normalized over S"
@@ -407,6 +403,7 @@ _DEGREES = "entries of the Laplacian between present and absent variables remove
 CHANGES = [
     *_of_lstnet(FIRST),
     *_of_tcn(FIRST),
+    *(Change("short", model, FIRST, _FEW, build=short(model)) for model in ("lstnet", "tcn")),
     *_of_graph_models("mtgnn", FIRST),
     Change("variables left out", "mtgnn", FIRST, _LEFT_OUT, variables_left_out),
     *_of_graph_learning(FIRST),

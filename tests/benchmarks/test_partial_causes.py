@@ -187,7 +187,8 @@ def test_short_trainings_change_what_they_say(windows, monkeypatch):
 def test_astgcn_is_given_the_graphs_of_two_trainings(windows, monkeypatch):
     asked = []
     monkeypatch.setattr(causes.TrainedForecaster, "load", lambda folder: folder.name)
-    monkeypatch.setattr(causes, "train", lambda *given, **named: asked.append((given[0], named["graph"])))
+    monkeypatch.setattr(causes, "train", lambda *given, **named: asked.append((given[3].seed, named["graph"])))
     for change in causes._of_given_graphs("ecg5000-test-first"):
         change.build(windows)
-    assert asked == [("astgcn", "mtgnn-ecg5000-test-first"), ("astgcn", "mtgnn-ecg5000-test-first-seed1")]
+    first = "mtgnn-ecg5000-test-first"
+    assert asked == [(0, first), (0, f"{first}-seed1"), (1, first)]
