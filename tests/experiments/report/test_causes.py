@@ -74,7 +74,7 @@ def test_the_graphs_of_further_trainings_have_a_table(tmp_path: Path) -> None:
     path.write_text(json.dumps(stored))
     text = section(report(tmp_path)["causes"], "## MTGNN, training rows first (`ecg5000`)")
     assert "98 % begin or end at the same 20 variables (34 % in models that are not trained). A draw" in text
-    table = text[text.index("The graphs that") :]
+    table = text[text.index("The graphs of the trainings") :]
     assert row_of(table, "as in the experiments")[2:4] == ["34 %", "98 %"]
     assert row_of(table, "as in the experiments")[5] == "-0.50"
     row = row_of(table, "another head")

@@ -236,7 +236,7 @@ def _graphs_table(record: CauseRecord) -> str:
         "gap of MAE, %",
     ]
     columns += ["correlation of a draw's gap with the number of the 20 in S"]
-    return "The graphs that the trainings learned:\n\n" + markdown_table(columns, rows, left=2)
+    return "The graphs of the trainings:\n\n" + markdown_table(columns, rows, left=2)
 
 
 def _percent(share: float) -> str:
