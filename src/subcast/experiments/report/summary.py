@@ -191,7 +191,7 @@ def _clock_sentences(all_records: AllRecords) -> Iterator[str]:
     ]
     if without:
         yield (
-            f"On {' and '.join(without)} the model has no clock among its inputs, and the default of `subcast` has: "
+            f"On {', '.join(without)} the model has no clock among its inputs, and the default of `subcast` has: "
             "part of its lead there is the time of day, not the missing sensors."
         )
     for record in all_records.get("table-main", []):
