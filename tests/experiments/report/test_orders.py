@@ -96,7 +96,7 @@ def test_the_other_order_can_win_and_neither_may(tmp_path: Path) -> None:
 def test_a_decision_that_rests_on_one_model_says_so(tmp_path: Path) -> None:
     write_both(tmp_path, "table-oracle-partial", "tcn", {OLD: (60.0,), NEW: (33.0,)})
     write_both(tmp_path, "table-oracle-partial", "mtgnn", {OLD: (13.0,), NEW: (13.0,)})
-    assert "This rests on single models: without TCN the difference is +0.0 [+0.0, +0.0]." in order_verdict(
+    assert "This rests on a single model: without TCN the difference is +0.0 [+0.0, +0.0]." in order_verdict(
         read_records(tmp_path / "r")[0]
     )
     write_both(tmp_path, "table-oracle-partial", "mtgnn", {OLD: (40.0,), NEW: (13.0,)})

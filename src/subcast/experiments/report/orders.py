@@ -136,7 +136,7 @@ def _without_one(every: Sequence[Quantity], leader: str) -> str:
             name = MODELS.get(model, "the nearest-neighbor forecast")
             needed.append(f"without {name} the difference is {_interval_text(difference, samples)}")
     if needed:
-        return f" This rests on single models: {'; '.join(needed)}."
+        return f" This rests on {'a single model' if len(needed) == 1 else 'single models'}: {'; '.join(needed)}."
     return " The same order is nearer when any one model is left out." if len(models) > 1 else ""
 
 
