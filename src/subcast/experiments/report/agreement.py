@@ -10,7 +10,15 @@ import numpy as np
 
 from subcast.comparison import LEAST_DRAWS
 from subcast.experiments.report.paper_claims import CLAIMS
-from subcast.experiments.report.records import METHODS, ORDERS, PAPER_DATASETS, AllRecords, Record, published_number
+from subcast.experiments.report.records import (
+    METHODS,
+    ORDERS,
+    PAPER_DATASETS,
+    AllRecords,
+    Record,
+    dataset_of,
+    published_number,
+)
 from subcast.experiments.report.uncertainty import Beside, Spreads, beside_published, cells, training_spreads
 from subcast.experiments.report.verdicts import is_better, overall_answer
 
@@ -43,6 +51,11 @@ class PaperCheck:
     agrees: bool
     numbers: str
     beside: Beside | None = None
+
+    @property
+    def dataset(self) -> str:
+        """The dataset of the cell."""
+        return dataset_of(self.cell)
 
 
 def paper_checks(records: Sequence[Record], all_records: AllRecords) -> list[PaperCheck]:

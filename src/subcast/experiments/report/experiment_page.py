@@ -23,6 +23,8 @@ from subcast.names import plural
 _MOST_CELLS = 4  # cells named where a claim does not hold
 Cells = Set[tuple[str, str, str]]
 """Datasets, models and variants of trainings."""
+ClaimsAsked = list[tuple[Claim, list[Outcome]]]
+"""Claims with their outcomes."""
 
 
 def experiment_page(
@@ -58,9 +60,10 @@ def experiment_page(
     yield from _left_out(records)
     if experiment.name == "table-row-order":
         yield from order_details(all_records)
-    if _claims(experiment, all_records) or paper_checks(records, all_records):
-        yield from _agreeing(experiment, all_records)
-        yield from _differing(experiment, all_records)
+    claims, checks = _claims(experiment, all_records), paper_checks(records, all_records)
+    if claims or checks:
+        yield from _agreeing(claims, checks, records)
+        yield from _differing(claims, checks)
     yield f"## Why\n\n{texts['why'][experiment.name]}"
     yield "## How it was run"
     yield from _run(experiment, records, trained)
@@ -104,54 +107,46 @@ def _place(paper: str) -> str:
     return paper if paper.startswith("not in the paper") else f"in the paper: {paper}"
 
 
-def _claims(experiment: Experiment, all_records: AllRecords) -> list[tuple[Claim, list[Outcome]]]:
+def _claims(experiment: Experiment, all_records: AllRecords) -> ClaimsAsked:
     return [(claim, claim.ask(all_records)) for claim in CLAIMS if claim.experiment == experiment.name]
 
 
-def _agreeing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
+def _agreeing(claims: ClaimsAsked, checks: Sequence[PaperCheck], records: Sequence[Record]) -> Iterator[str]:
     """Yield the claims that hold, and the numbers that agree."""
     lines = [
         f"- {claim_text(claim)} **{verdict(outcomes).capitalize()}**{_holding(outcomes)}."
-        for claim, outcomes in _claims(experiment, all_records)
+        for claim, outcomes in claims
         if any(outcome.holds for outcome in counted(outcomes))
     ]
-    checks = [check for check in _listed(experiment, all_records) if check.agrees]
-    lines += [f"- {check.cell}, {check.what}: {check.numbers}." for check in checks]
+    lines += [f"- {check.cell}, {check.what}: {check.numbers}." for check in _listed(checks) if check.agrees]
     yield "## What agrees with the paper"
     yield "\n".join(lines) or "Nothing that the paper prints or says could be confirmed here."
-    few = too_few_draws([record for record in all_records[experiment.name] if record.is_first])
+    few = too_few_draws([record for record in records if record.is_first])
     if few:
         yield f"{plural(few, 'published number', 'is')} not compared, since ours has too few draws of S."
 
 
-def _listed(experiment: Experiment, all_records: AllRecords) -> list[PaperCheck]:
+def _listed(checks: Sequence[PaperCheck]) -> Sequence[PaperCheck]:
     """Return the checks to list: those in the paper's order of rows, or in the other one where it has none."""
-    records = all_records[experiment.name]
-    own = [record for record in records if record.dataset == PAPER_ORDER]
-    return paper_checks(own, all_records) or paper_checks(records, all_records)
+    return [check for check in checks if check.dataset == PAPER_ORDER] or checks
 
 
-def _differing(experiment: Experiment, all_records: AllRecords) -> Iterator[str]:
+def _differing(asked: ClaimsAsked, checks: Sequence[PaperCheck]) -> Iterator[str]:
     """Yield the claims that do not hold in all cells, and the numbers that differ."""
     yield "## What does not"
     claims = [
         [claim_text(claim), claim.how, f"**{verdict(outcomes)}**", _failing(outcomes)]
-        for claim, outcomes in _claims(experiment, all_records)
+        for claim, outcomes in asked
         if overall_answer(outcomes) != "yes"
     ]
-    checks = [
-        [check.cell, check.kind, check.what, check.numbers]
-        for check in _listed(experiment, all_records)
-        if not check.agrees
-    ]
+    numbers = [[check.cell, check.kind, check.what, check.numbers] for check in _listed(checks) if not check.agrees]
     if claims:
         yield markdown_table(["claim", "counts as holding when", "verdict", "where it does not hold"], claims, left=4)
-    if checks:
-        yield markdown_table(["cell", "kind", "quantity", "ours and published"], checks, left=4)
-    if not claims and not checks:
+    if numbers:
+        yield markdown_table(["cell", "kind", "quantity", "ours and published"], numbers, left=4)
+    if not claims and not numbers:
         yield "Nothing that was compared."
-    datasets = {check.cell.split()[0] for check in paper_checks(all_records[experiment.name], all_records)}
-    if datasets >= set(ORDERS):
+    if {check.dataset for check in checks} >= set(ORDERS):
         yield (
             f"Numbers with ECG5000's {ORDERS[OTHER_ORDER]} are not listed here; the verdict above counts how many of "
             "them agree."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from subcast.experiments.declaration import Experiment, load_experiments
 from subcast.experiments.published import load_published
 from subcast.experiments.report.records import MODELS, ORIGINALS, AllRecords, Record
-from subcast.experiments.report.tables import markdown_table, windows_text
+from subcast.experiments.report.tables import markdown_table, span, windows_text
 
 _COLUMNS = (
     "in the paper", "page", "the paper's data", "our data", "models", "trainings of each", "draws of S", "windows",
@@ -91,8 +91,8 @@ def _sizes(records: Sequence[Record]) -> list[str]:
     return [
         f"`{records[0].dataset}`",
         ", ".join(MODELS[model] for model in trainings if model) or "none needed",
-        (_span(counts) if len(set(counts)) == 1 else ", ".join(map(str, counts))) if trained else "",
-        _span([record.draws for record in records]) if records[0].experiment != "table-datasets" else "",
+        (span(counts) if len(set(counts)) == 1 else ", ".join(map(str, counts))) if trained else "",
+        span([record.draws for record in records]) if records[0].experiment != "table-datasets" else "",
         _windows_text(records),
     ]
 
@@ -101,10 +101,5 @@ def _windows_text(records: Sequence[Record]) -> str:
     """Return the number of windows, and of which split; "" for a record without windows."""
     for split in ("test", "validation"):
         if any(f"{split}_windows" in record.figures for record in records):
-            return windows_text(records, split).replace(" windows", "")
+            return windows_text(records, split, f" {split}")
     return ""
-
-
-def _span(numbers: Sequence[int]) -> str:
-    smallest, largest = min(numbers), max(numbers)
-    return f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"

@@ -100,7 +100,10 @@ def nearer_order(samples: NDArray[np.float64]) -> str | None:
 
 def order_verdict(all_records: AllRecords) -> str:
     """Return which order is the paper's as far as the numbers decide, in a few sentences."""
-    every = quantities(all_records)
+    return _verdict(quantities(all_records))
+
+
+def _verdict(every: Sequence[Quantity]) -> str:
     if not every:
         return "No model was measured in both orders yet, on equal windows and with tallies of enough draws of S."
     answers = [nearer_order(quantity.differences) for quantity in every]
@@ -143,7 +146,7 @@ def _without_one(every: Sequence[Quantity], leader: str) -> str:
 def order_summary(all_records: AllRecords) -> Iterator[str]:
     """Yield the verdict, how far each model is from the published errors, and how many numbers agree."""
     every = quantities(all_records)
-    yield order_verdict(all_records)
+    yield _verdict(every)
     if not every:
         return
     rows = []
@@ -151,11 +154,10 @@ def order_summary(all_records: AllRecords) -> Iterator[str]:
         own = [quantity for quantity in every if quantity.model == model]
         means = [f"{np.mean([quantity.distance(dataset) for quantity in own]):.1f}" for dataset in ORDERS]
         difference, samples = _together(own)
-        leader = nearer_order(samples)
         shared = agreeing_checks(all_records, model) if model else {}
         agreeing = [f"{shared[dataset][0]} of {shared[dataset][1]}" if shared else "" for dataset in ORDERS]
-        names = _interval_text(difference, samples), "undecided" if leader is None else ORDERS[leader]
-        rows.append([_title(model), str(len(own)), *means, *names, *agreeing])
+        words = _interval_text(difference, samples), _order_text(samples)
+        rows.append([_title(model), str(len(own)), *means, *words, *agreeing])
     columns = ["model", "errors", *(f"off by, %: {name}" for name in ORDERS.values()), "difference, points", "nearer"]
     columns += [f"agree: {name}" for name in ORDERS.values()]
     yield markdown_table(columns, rows)
@@ -178,6 +180,11 @@ def _together(own: Sequence[Quantity]) -> tuple[float, NDArray[np.float64]]:
 def _interval_text(difference: float, samples: NDArray[np.float64]) -> str:
     lower, upper = np.quantile(samples, _LEVEL)
     return f"{difference:+.1f} [{lower:+.1f}, {upper:+.1f}]"
+
+
+def _order_text(samples: NDArray[np.float64]) -> str:
+    leader = nearer_order(samples)
+    return "undecided" if leader is None else ORDERS[leader]
 
 
 def _seeds_sentence(every: Sequence[Quantity]) -> Iterator[str]:
@@ -209,11 +216,11 @@ def agreeing_checks(all_records: AllRecords, model: str) -> dict[str, tuple[int,
     """
     shared: dict[str, list[Record]] = {dataset: [] for dataset in ORDERS}
     for records in all_records.values():
-        own = [record for record in records if record.model == model and record.is_first]
-        of_model = {record.dataset: [record] for record in own}
-        if set(of_model) >= set(ORDERS) and len({of_model[dataset][0].size for dataset in ORDERS}) == 1:
-            for dataset in ORDERS:
-                shared[dataset] += of_model[dataset]
+        of_model = {record.dataset: record for record in records if record.model == model and record.is_first}
+        pair = [of_model[dataset] for dataset in ORDERS if dataset in of_model]
+        if len(pair) == len(ORDERS) and len({record.size for record in pair}) == 1:
+            for record in pair:
+                shared[record.dataset].append(record)
     counts = {}
     for dataset, records in shared.items():
         checks = paper_checks(records, all_records)
@@ -228,7 +235,6 @@ def order_details(all_records: AllRecords) -> Iterator[str]:
         return
     rows = []
     for quantity in every:
-        leader = nearer_order(quantity.differences)
         rows.append(
             [
                 _title(quantity.model),
@@ -237,7 +243,7 @@ def order_details(all_records: AllRecords) -> Iterator[str]:
                 f"{quantity.published:.2f}",
                 *(_values_text(quantity.ours[dataset]) for dataset in ORDERS),
                 _interval_text(quantity.difference, quantity.differences),
-                "undecided" if leader is None else ORDERS[leader],
+                _order_text(quantity.differences),
             ]
         )
     columns = ["model", "error", "draws of S", "published", *ORDERS.values(), "difference of the distances, points"]

@@ -20,7 +20,7 @@ from subcast.experiments.report.records import (
     Record,
     published_number,
 )
-from subcast.experiments.report.uncertainty import spread_between_trainings, training_spreads
+from subcast.experiments.report.uncertainty import mean_over, spread_between_trainings, training_spreads
 from subcast.experiments.report.verdicts import (
     Claim,
     Outcome,
@@ -102,13 +102,9 @@ def _beside_mtgnn(all_records: AllRecords) -> Iterator[tuple[str, dict[str, list
             yield dataset, most_models
 
 
-def _mean_of(records: Sequence[Record], method: str, figure: str) -> float:
-    return float(np.mean([record.methods[method][figure] for record in records]))
-
-
 def _oracles(models: Mapping[str, Sequence[Record]]) -> tuple[dict[str, float], str]:
     """Return Oracle's MAE by model, and the same as text."""
-    errors = {model: _mean_of(records, "oracle", "mae") for model, records in models.items()}
+    errors = {model: mean_over(records, "oracle", "mae") for model, records in models.items()}
     return errors, ", ".join(f"{MODELS[model]} {error:.2f}" for model, error in errors.items())
 
 
@@ -138,7 +134,7 @@ def _mtgnn_is_best(all_records: AllRecords) -> list[Outcome]:
 def _mtgnn_loses_most(all_records: AllRecords) -> list[Outcome]:
     outcomes = []
     for dataset, models in _beside_mtgnn(all_records):
-        gaps_by_model = {model: _mean_of(records, "partial", "mae_gap") for model, records in models.items()}
+        gaps_by_model = {model: mean_over(records, "partial", "mae_gap") for model, records in models.items()}
         worst = max((model for model in gaps_by_model if model != "mtgnn"), key=lambda model: gaps_by_model[model])
         text = f"MTGNN {gaps_by_model['mtgnn']:.2f} %, {MODELS[worst]} {gaps_by_model[worst]:.2f} %"
         holds = _model_is_smaller(all_records, models, (worst, "mtgnn"), "partial", "mae_gap")
@@ -156,7 +152,7 @@ def _model_is_smaller(
 ) -> bool | None:
     """Return whether the first model has the smaller mean; None where other trainings may change that."""
     spreads, variance = training_spreads(all_records), 0.0
-    values = [_mean_of(models[name], method, figure) for name in names]
+    values = [mean_over(models[name], method, figure) for name in names]
     freedoms = []
     for name, value in zip(names, values, strict=True):
         spread, freedom = spread_between_trainings(spreads, name, method, figure, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -203,6 +204,15 @@ def iterate_records(all_records: AllRecords) -> Iterator[Record]:
     """Yield all records, experiment by experiment."""
     for records in all_records.values():
         yield from records
+
+
+def dataset_of(label: str) -> str:
+    """Return the dataset that the label of a cell begins with.
+
+    >>> dataset_of("ecg5000-test-first TCN, seed 1"), dataset_of("clouds, all x 4")
+    ('ecg5000-test-first', 'clouds')
+    """
+    return re.split(r"[^\w-]", label, maxsplit=1)[0]
 
 
 def same_cell(all_records: AllRecords, experiment: str, record: Record) -> Record | None:

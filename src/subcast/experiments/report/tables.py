@@ -87,22 +87,22 @@ def _by_dataset(records: Sequence[Record], table: Callable[[Sequence[Record]], s
 
 def _size_text(records: Sequence[Record]) -> str:
     """Return the numbers of draws and test windows of the cells of a dataset."""
-    draws = _span([record.draws for record in records])
+    draws = span([record.draws for record in records])
     tested = [record for record in records if "test_windows" in record.figures]
     return f"{draws} draws of S" + (f", {windows_text(tested, 'test')}" if tested else "")
 
 
-def windows_text(records: Sequence[Record], split: str) -> str:
-    """Return how many windows of a split the records have, and how many of the test windows that are.
+def windows_text(records: Sequence[Record], split: str, words: str | None = None) -> str:
+    """Return how many windows of a split the records have, the words after the number, and which of them if thinned.
 
     Only the experiments on test windows leave out some of them by `every`; others take a number of validation windows.
     """
     having = [record for record in records if f"{split}_windows" in record.figures]
-    counts = _span([int(record.figures[f"{split}_windows"]) for record in having])
+    counts = span([int(record.figures[f"{split}_windows"]) for record in having])
     steps = sorted({record.every for record in having})
     thinned = split == "test" and having[0].experiment not in WINDOWS_BY_NUMBER and steps != [1]
     every = f" ({' or '.join(every_text(step) for step in steps)})" if thinned else ""
-    return f"{counts} {split} windows{every}"
+    return f"{counts}{f' {split} windows' if words is None else words}{every}"
 
 
 def every_text(every: int) -> str:
@@ -114,7 +114,12 @@ def every_text(every: int) -> str:
     return {1: "all", 2: "every 2nd", 3: "every 3rd"}.get(every, f"every {every}th")
 
 
-def _span(numbers: Sequence[int]) -> str:
+def span(numbers: Sequence[int]) -> str:
+    """Write the smallest and the largest number.
+
+    >>> span([249, 1040]), span([20, 20])
+    ('249 to 1,040', '20')
+    """
     smallest, largest = min(numbers), max(numbers)
     return f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
 
@@ -161,7 +166,7 @@ def _apriori(records: Sequence[Record]) -> str:
         if trainings:
             late = [100 * late_improvement(training["validation_mae"]) for training in trainings]
             columns = ("epochs_at_most", "epochs", "full_horizon_from_epoch", "best_epoch")
-            spans = [_span([int(training[name]) for training in trainings]) for name in columns]
+            spans = [span([int(training[name]) for training in trainings]) for name in columns]
             hours = sum(float(training["hours"]) for training in trainings)
             rows.append([record.label, str(len(trainings)), *spans, f"{np.mean(late):.1f} %", f"{hours:.2f}"])
     if not rows:
@@ -240,7 +245,7 @@ def _settings(records: Sequence[Record]) -> str:
 
 def draws_and_windows(record: Record, split: str = "test") -> str:
     """Return the numbers of draws and windows of a record."""
-    return f"{record.draws}, {windows_text([record], split).replace(f' {split} windows', '')}"
+    return f"{record.draws}, {windows_text([record], split, '')}"
 
 
 def _mean_texts(numbers: Sequence[PublishedNumber | None], digits: int = 2) -> list[str]:

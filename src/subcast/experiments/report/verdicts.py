@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from subcast.experiments.report.records import (
     PAPER_ORDER,
     AllRecords,
     Record,
+    dataset_of,
 )
 
 
@@ -42,7 +42,7 @@ class Outcome:
     @property
     def dataset(self) -> str:
         """The dataset of the cell."""
-        return re.split(r"[^\w-]", self.cell, maxsplit=1)[0]
+        return dataset_of(self.cell)
 
 
 @dataclass(frozen=True)
